@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What: the one door through which the runtime reaches atomics, fences, locks, futexes, clocks, entropy and threads.
+//   Normal build: aliases and thin inlines of the real thing. Verification build (WEFT_VERIFY=1): the same names come
+//   from verify/explorer/seam.hpp and tell the explorer of each operation before it happens; code outside an
+//   exploration still runs the real operation there.
+// Invariants:
+//   [SEAM-1] Runtime code names std::atomic, std::mutex, std::thread, a clock or a syscall nowhere but here and in
+//   sys.hpp. [SEAM-2] A store before light_fence() in one thread and a store before heavy_fence() in another: at least
+//   one of the
+//            two sees the other's store in a load after its own fence.
+//   [SEAM-3] A SpinLock waiter spins a bounded time, then yields, then sleeps: a stopped holder costs no core.
+// Threads: everything here may be called from any thread.
+// Rejected: light_fence() as a compiler barrier from the start. membarrier may be missing or filtered by seccomp, and
+// it
+//   costs 15 us into a busy core; real fences are the default and enable_asymmetric_fences() asks for the other kind.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#if defined(WEFT_VERIFY) && WEFT_VERIFY
+#define WEFT_SEAM_VERIFY 1
+#else
+#define WEFT_SEAM_VERIFY 0
+#endif
+
+namespace weft::inline v0::seam {
+
+// Absolute CLOCK_MONOTONIC time in nanoseconds.
+inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+enum class WaitResult : std::uint8_t {
+  woken,      // by futex_wake, a signal, or for no reason: look again
+  changed,    // the word did not hold the expected value
+  timed_out,  // the deadline has passed
+};
+
+enum class FenceKind : std::uint8_t { real, asymmetric };
+
+namespace real {
+
+// 0: real fences on both sides. 1: heavy_fence uses membarrier, light_fence is still real. 2: light_fence is free.
+// Written by enable_asymmetric_fences() only, 0 -> 1 -> 2.
+extern std::atomic<int> fence_phase;
+
+std::int64_t monotonic_ns() noexcept;
+std::uint64_t random_seed() noexcept;
+void heavy_fence() noexcept;
+void yield_thread() noexcept;
+void sleep_ns(std::int64_t ns) noexcept;
+WaitResult futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline) noexcept;
+int futex_wake(const std::atomic<std::uint32_t>& word, int count) noexcept;
+void name_this_thread(const char* name) noexcept;
+
+inline void fence(std::memory_order order) noexcept {
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+  std::atomic_thread_fence(order);
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+}
+
+inline void light_fence() noexcept {
+  if (fence_phase.load(std::memory_order_acquire) == 2) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    fence(std::memory_order_seq_cst);
+  }
+}
+
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+// A started OS thread; join before it is destroyed.
+class Thread {
+ public:
+  Thread() = default;
+  template <class F>
+  static Thread start(const char* name, F&& body) {
+    Thread thread;
+    thread.thread_ = std::thread([name, body = std::forward<F>(body)]() mutable {
+      name_this_thread(name);
+      body();
+    });
+    return thread;
+  }
+  void join() { thread_.join(); }
+  bool joinable() const noexcept { return thread_.joinable(); }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace real
+
+// Turns light_fence() into a compiler barrier and heavy_fence() into membarrier. False, and nothing changes, where the
+// kernel refuses (ENOSYS, EPERM). May be called at any time, by any thread, more than once.
+bool enable_asymmetric_fences() noexcept;
+FenceKind fence_kind() noexcept;
+
+}  // namespace weft::inline v0::seam
+
+#if WEFT_SEAM_VERIFY
+#include "explorer/seam.hpp"
+#else
+
+namespace weft::inline v0::seam {
+
+template <class T>
+using Atomic = std::atomic<T>;
+using Thread = real::Thread;
+using real::fence;
+using real::futex_wait;
+using real::futex_wake;
+using real::heavy_fence;
+using real::light_fence;
+using real::monotonic_ns;
+using real::pause;
+using real::random_seed;
+using real::sleep_ns;
+using real::yield_thread;
+
+}  // namespace weft::inline v0::seam
+
+#endif
+
+#include "weft/detail/seam_locks.hpp"
