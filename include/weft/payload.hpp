@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// What: Payload, the value that travels with a signal. Move-only; owns what it holds; 40 bytes, of which 32 are room
+// for the value itself.
+//
+// A value lives inline if it fits (size <= 32, alignment <= 8) and moves without throwing, else on the heap. Text
+// (string views, char arrays, const char*) is copied into a std::string. A pointer does not own, so it must be asked
+// for: Payload::ref(object), read back with as<T*>(). Function pointers are plain values.
+//
+// Invariants
+// [PAY-1] head_ is 0 (empty), or the address of the type's Ops plus three flags in its low bits, so that moving and
+//         destroying a value that needs no code reads no memory but the payload itself.
+// [PAY-2] A value of one word (an int, a pointer, a heap-held value) occupies all eight bytes of that word: it is
+//         stored and loaded eight bytes at a time, so a move right after the store can be forwarded by the CPU. The
+//         compiler must not fuse head and word into one 16-byte load for the same reason (see hold_apart).
+// [PAY-3] Moved-from is empty.
+//
+// Threads: none of it is synchronised; one owner at a time.
+//
+// Rejected: std::any (copyable values only, no inline room for a string); one virtual "manage" call (an indirect call
+// for each move of an int); a type id from a counter (differs between shared objects).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+namespace weft::inline v0 {
+
+class Payload;
+
+struct PayloadTypeError : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+// True if moving a T and destroying the source equals copying its bytes. Programs may specialise it for their types.
+template <class T>
+inline constexpr bool trivially_relocatable = std::is_trivially_copyable_v<T>;
+template <>
+inline constexpr bool trivially_relocatable<std::exception_ptr> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::shared_ptr<T>> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::weak_ptr<T>> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::unique_ptr<T>> = true;
+
+}  // namespace weft::inline v0
+
+#include "weft/detail/payload_ops.hpp"
+
+namespace weft::inline v0 {
+
+class Payload {
+ public:
+  static constexpr std::size_t room = detail::payload_room;
+
+  Payload() noexcept = default;
+
+  template <class T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Payload> && !detail::is_in_place_type<std::remove_cvref_t<T>>)
+  Payload(T&& value) {
+    detail::check_payload_source<std::decay_t<T>>();
+    if constexpr (std::is_array_v<std::remove_reference_t<T>>) {
+      construct<detail::payload_stored_t<std::decay_t<T>>>(detail::text_of(value));
+    } else if constexpr (detail::is_c_string<std::decay_t<T>>) {
+      construct<std::string>(detail::text_of(static_cast<const char*>(value)));
+    } else {
+      construct<detail::payload_stored_t<std::decay_t<T>>>(std::forward<T>(value));
+    }
+  }
+
+  template <class T, class... A>
+  explicit Payload(std::in_place_type_t<T>, A&&... args) {
+    construct<detail::payload_plain_t<T>>(std::forward<A>(args)...);
+  }
+
+  Payload(Payload&& other) noexcept { take_from(other); }
+
+  Payload& operator=(Payload&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take_from(other);
+    }
+    return *this;
+  }
+
+  Payload(const Payload&) = delete;
+  Payload& operator=(const Payload&) = delete;
+
+  ~Payload() {
+    if (head_ & detail::payload_owns) destroy();
+  }
+
+  // A T built in place from args.
+  template <class T, class... A>
+  static Payload make(A&&... args) {
+    if constexpr (std::is_same_v<T, Payload>) {
+      return Payload(std::forward<A>(args)...);
+    } else {
+      return Payload(std::in_place_type<T>, std::forward<A>(args)...);
+    }
+  }
+
+  // A borrowed pointer to object, which must outlive the payload. Read it with as<T*>().
+  template <class T>
+  static Payload ref(T& object) noexcept {
+    Payload p;
+    p.construct<T*>(std::addressof(object));
+    return p;
+  }
+  template <class T>
+  static Payload ref(const T&&) = delete;
+
+  // Replaces the value; if the constructor of T throws, the payload is empty.
+  template <class T, class... A>
+  T& emplace(A&&... args) {
+    reset();
+    construct<detail::payload_plain_t<T>>(std::forward<A>(args)...);
+    return *slot<T>();
+  }
+
+  bool empty() const noexcept { return head_ == 0; }
+  explicit operator bool() const noexcept { return head_ != 0; }
+
+  void reset() noexcept {
+    if (head_ & detail::payload_owns) destroy();
+    head_ = 0;
+  }
+
+  template <class T>
+  bool is() const noexcept {
+    if (head_ == detail::payload_head<detail::payload_plain_t<T>>()) return true;
+    return head_ != 0 && same_type(typeid(T));
+  }
+
+  template <class T>
+  T* get_if() noexcept {
+    return is<T>() ? slot<T>() : nullptr;
+  }
+  template <class T>
+  const T* get_if() const noexcept {
+    return is<T>() ? slot<T>() : nullptr;
+  }
+
+  template <class T>
+  T& as() & {
+    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    return *slot<T>();
+  }
+  template <class T>
+  const T& as() const& {
+    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    return *slot<T>();
+  }
+  // Moves the value out; the payload is empty afterwards.
+  template <class T>
+  T as() && {
+    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    T value = std::move(*slot<T>());
+    reset();
+    return value;
+  }
+  template <class T>
+  T as() const&& = delete;
+
+  const std::type_info& type() const noexcept { return head_ ? *ops()->type : typeid(void); }
+  std::string type_name() const;  // demangled; "void" when empty
+
+  // For people: numbers, text, enums and whatever has a to_string, what() of exceptions, else "<type>".
+  std::string to_string() const;
+
+ private:
+  template <class T, class... A>
+  void construct(A&&... args) {
+    static_assert(std::is_constructible_v<T, A...>, "the payload's type cannot be built from these arguments");
+    if constexpr (!detail::payload_inline<T>) {
+      T* object = ::new T(std::forward<A>(args)...);
+      std::memcpy(room_, &object, sizeof object);
+    } else if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      ::new (static_cast<void*>(&word)) T(std::forward<A>(args)...);
+      std::memcpy(room_, &word, sizeof word);
+    } else {
+      ::new (static_cast<void*>(room_)) T(std::forward<A>(args)...);
+    }
+    head_ = detail::payload_head<T>();
+  }
+
+  template <class T>
+  T* slot() const noexcept {
+    void* place = const_cast<unsigned char*>(room_);
+    if constexpr (detail::payload_inline<T>) {
+      return std::launder(static_cast<T*>(place));
+    } else {
+      T* object;
+      std::memcpy(&object, place, sizeof object);
+      return object;
+    }
+  }
+
+  void take_from(Payload& other) noexcept {
+    head_ = other.head_;
+    other.head_ = 0;
+    if (head_ & detail::payload_moves_by_call) {
+      ops()->relocate(room_, other.room_);
+      return;
+    }
+    if (head_ & detail::payload_wide) {
+      std::memcpy(room_, other.room_, sizeof room_);
+      return;
+    }
+    std::uint64_t word;
+    std::memcpy(&word, other.room_, sizeof word);
+    detail::hold_apart(word);
+    std::memcpy(room_, &word, sizeof word);
+  }
+
+  const detail::PayloadOps* ops() const noexcept {
+    return reinterpret_cast<const detail::PayloadOps*>(head_ & ~detail::payload_flags);
+  }
+
+  bool same_type(const std::type_info& asked) const noexcept { return *ops()->type == asked; }
+  void destroy() noexcept { ops()->destroy(room_); }
+
+  std::uintptr_t head_ = 0;
+  alignas(8) unsigned char room_[room];
+};
+
+static_assert(sizeof(Payload) == 40 && alignof(Payload) == 8);
+
+}  // namespace weft::inline v0

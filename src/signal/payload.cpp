@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "weft/payload.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "weft/event.hpp"
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+namespace {
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                    &std::free);
+  std::string name = status == 0 && plain ? plain.get() : type.name();
+  replace_all(name, "std::__cxx11::", "std::");
+  replace_all(name, "weft::v0::", "weft::");
+  replace_all(name, "std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string");
+  replace_all(name, "std::basic_string_view<char, std::char_traits<char> >", "std::string_view");
+  replace_all(name, "std::__exception_ptr::", "std::");
+  return name;
+}
+
+void throw_payload_type(const std::type_info& held, const std::type_info& asked) {
+  if (held == typeid(void)) throw PayloadTypeError("payload is empty, asked for " + type_name(asked));
+  throw PayloadTypeError("payload holds " + type_name(held) + ", asked for " + type_name(asked));
+}
+
+void throw_null_text() {
+  throw std::invalid_argument("a null const char* is no payload: say \"\" for an empty text or Payload{} for none");
+}
+
+std::string describe_bool(bool value) {
+  return value ? "true" : "false";
+}
+std::string describe_char(char value) {
+  return std::string(1, value);
+}
+std::string describe_signed(long long value) {
+  return std::to_string(value);
+}
+std::string describe_unsigned(unsigned long long value) {
+  return std::to_string(value);
+}
+
+std::string describe_floating(double value) {
+  char text[32];
+  for (int digits = 6; digits <= 17; ++digits) {  // the shortest that reads back as the same number
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  return text;
+}
+
+std::string describe_exception(const std::exception_ptr& error) {
+  if (!error) return "no exception";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return type ? "<" + type_name(*type) + ">" : "<unknown exception>";
+  }
+}
+
+}  // namespace detail
+
+std::string Payload::type_name() const {
+  return detail::type_name(type());
+}
+
+std::string Payload::to_string() const {
+  if (empty()) return "nothing";
+  if (ops()->describe) return ops()->describe(room_);
+  return "<" + type_name() + ">";
+}
+
+std::string to_string(const Event& event) {
+  return event.value.empty() ? to_string(event.bits) : to_string(event.bits) + " " + event.value.to_string();
+}
+
+}  // namespace weft::inline v0
