@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "bench/harness.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "bench/allocations.hpp"
+#include "bench/child.hpp"
+
+namespace bench {
+namespace {
+
+constexpr std::uint64_t batch_ns = 10'000'000;
+
+std::string stem(const Contestant& c) {
+  return std::string(c.workload) + "/" + c.name;
+}
+
+bool wanted(const Plan& plan, const char* group, Side side, const std::string& name) {
+  if (plan.group != group) return false;
+  if (side == Side::peer && !plan.peers) return false;
+  return plan.filter.empty() || name.find(plan.filter) != std::string::npos;
+}
+
+std::uint64_t calibrate(const Contestant& c) {
+  std::uint64_t ops = 16;
+  for (;;) {
+    Batch batch(ops, c.clock, false);
+    c.body(batch);
+    const std::uint64_t took = std::max<std::uint64_t>(batch.elapsed_ns(), 1);
+    if (took >= batch_ns / 10) {
+      const double scaled = static_cast<double>(ops) * static_cast<double>(batch_ns) / static_cast<double>(took);
+      return std::max<std::uint64_t>(static_cast<std::uint64_t>(scaled), 1);
+    }
+    ops *= 8;
+  }
+}
+
+void progress(const std::string& what) {
+  if (!isatty(STDERR_FILENO)) return;
+  std::fprintf(stderr, "\r\033[K%s", what.c_str());
+  std::fflush(stderr);
+}
+
+void measure_workload(const Plan& plan, const std::vector<Contestant>& field, Results& results) {
+  std::vector<std::uint64_t> ops;
+  for (const Contestant& c : field) ops.push_back(plan.ops ? plan.ops : calibrate(c));
+  for (const Contestant& c : field) results.row(stem(c), "ns").samples.reserve(static_cast<std::size_t>(plan.runs));
+  for (int run = 0; run < plan.runs; ++run) {
+    for (std::size_t k = 0; k < field.size(); ++k) {
+      const std::size_t i = (k + static_cast<std::size_t>(run)) % field.size();
+      Batch batch(ops[i], field[i].clock, false);
+      field[i].body(batch);
+      results.row(stem(field[i]), "ns").samples.push_back(batch.ns_per_op());
+    }
+  }
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    if (field[i].side != Side::weft || !allocations_are_counted()) continue;
+    Batch batch(std::min<std::uint64_t>(ops[i], 100'000), field[i].clock, true);
+    field[i].body(batch);
+    results.row(stem(field[i]) + "/allocs_per_op", "count").samples.push_back(batch.allocations_per_op());
+  }
+}
+
+}  // namespace
+
+std::uint64_t now_ns(Clock clock) {
+  timespec t{};
+  clock_gettime(clock == Clock::cpu ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+void Batch::start() {
+  if (count_allocations_) start_counting_allocations();
+  started_ns_ = now_ns(clock_);
+}
+
+void Batch::stop() {
+  elapsed_ns_ = now_ns(clock_) - started_ns_;
+  if (count_allocations_) allocations_ = stop_counting_allocations();
+}
+
+double Row::median() const {
+  std::vector<double> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+double Row::min() const {
+  return *std::min_element(samples.begin(), samples.end());
+}
+double Row::max() const {
+  return *std::max_element(samples.begin(), samples.end());
+}
+
+Row& Results::row(const std::string& workload, const std::string& unit) {
+  for (Row& r : rows_)
+    if (r.workload == workload) return r;
+  return rows_.emplace_back(Row{workload, unit, {}});
+}
+
+const Row* Results::find(const std::string& workload) const {
+  for (const Row& r : rows_)
+    if (r.workload == workload && !r.samples.empty()) return &r;
+  return nullptr;
+}
+
+std::optional<double> paired(const Results& results, const std::string& a, const std::string& b,
+                             double (*op)(double, double)) {
+  const Row* ra = results.find(a);
+  const Row* rb = results.find(b);
+  if (!ra || !rb) return std::nullopt;
+  Row ratio;
+  for (std::size_t i = 0; i < std::min(ra->samples.size(), rb->samples.size()); ++i)
+    ratio.samples.push_back(op(ra->samples[i], rb->samples[i]));
+  return ratio.median();
+}
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+std::vector<std::string> list(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Contestant& c : registry().contestants)
+    if (wanted(plan, c.group, c.side, stem(c))) names.push_back(stem(c));
+  for (const Probe& p : registry().probes)
+    if (wanted(plan, p.group, p.side, p.name)) names.emplace_back(p.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Results measure(const Plan& plan) {
+  std::map<std::string, std::vector<Contestant>> fields;
+  for (const Contestant& c : registry().contestants)
+    if (wanted(plan, c.group, c.side, stem(c))) fields[c.workload].push_back(c);
+  Results results;
+  for (auto& [workload, field] : fields) {
+    progress(workload);
+    std::stable_sort(field.begin(), field.end(),
+                     [](const Contestant& a, const Contestant& b) { return a.side < b.side; });
+    measure_workload(plan, field, results);
+  }
+  std::vector<Probe> probes;
+  int rounds = 0;
+  for (const Probe& p : registry().probes)
+    if (wanted(plan, p.group, p.side, p.name)) {
+      probes.push_back(p);
+      rounds = std::max(rounds, std::min(plan.runs, p.max_runs));
+    }
+  for (int run = 0; run < rounds; ++run)
+    for (const Probe& p : probes) {
+      if (run >= std::min(plan.runs, p.max_runs)) continue;
+      progress(p.name);
+      const std::vector<Reading> readings = in_child(p.body);
+      if (readings.empty()) results.failed.emplace_back(p.name);
+      for (const Reading& r : readings) results.row(r.workload, r.unit).samples.push_back(r.value);
+    }
+  progress("");
+  return results;
+}
+
+}  // namespace bench
