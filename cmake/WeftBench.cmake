@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+include(${PROJECT_SOURCE_DIR}/cmake/bench.cmake OPTIONAL)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# The house checks: rules about the source itself. Each is a ctest; the compiling ones are build targets with real
+# dependencies behind it, so that only what changed is looked at again.
+find_program(WEFT_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(WEFT_PYTHON NAMES python3 REQUIRED)
+find_program(WEFT_CLANGXX NAMES clang++-19)
+find_program(WEFT_CLANG_TIDY NAMES clang-tidy-19)
+find_program(WEFT_CLANG_FORMAT NAMES clang-format-19)
+
+function(weft_house_test name)
+  add_test(NAME house.${name} COMMAND ${ARGN})
+  set_tests_properties(house.${name} PROPERTIES LABELS house TIMEOUT 600)
+endfunction()
+
+foreach(check layers words spdx)
+  weft_house_test(${check} ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tools/house/${check}.py)
+endforeach()
+weft_house_test(checks_catch_planted_faults ${WEFT_PYTHON} -m unittest discover -s ${PROJECT_SOURCE_DIR}/tests/house -p "*_test.py")
+if(WEFT_CLANG_FORMAT)
+  weft_house_test(format ${PROJECT_SOURCE_DIR}/dev format --check)
+endif()
+
+if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  return()  # the rest looks at the source with both compilers; once, in the plain build, is enough
+endif()
+
+set(house_flags -std=c++23 -fsyntax-only -O1 -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+    -isystem ${WEFT_THIRD_DIR} -DWEFT_HAS_BACKTRACE=$<BOOL:${WEFT_HAS_BACKTRACE}> ${WEFT_PUBLIC_FLAGS}
+    ${WEFT_PRIVATE_FLAGS} ${WEFT_WARNING_FLAGS} -Werror)
+set(house_gcc ${CMAKE_CXX_COMPILER} ${house_flags} ${WEFT_GCC_WARNING_FLAGS})
+set(house_clang ${WEFT_CLANGXX} ${house_flags} ${WEFT_CLANG_WARNING_FLAGS} -Wno-unused-command-line-argument)
+set(house_dir ${PROJECT_BINARY_DIR}/house)
+
+# Appends to `out` a stamp that stands for: `file` was accepted by `compiler` (a list), and then by `then` (ARGN).
+function(weft_accept out id file compiler)
+  set(stamp ${house_dir}/${id}.ok)
+  set(then "")
+  if(ARGN)
+    set(then COMMAND ${ARGN})
+  endif()
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND ${compiler} -MD -MF ${stamp}.d -MT ${stamp} ${file}
+    ${then}
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${file} ${PROJECT_SOURCE_DIR}/.clang-tidy DEPFILE ${stamp}.d COMMENT "house: ${id}" VERBATIM COMMAND_EXPAND_LISTS)
+  set(${out} ${${out}} ${stamp} PARENT_SCOPE)
+endfunction()
+
+# A header stands on its own if a file that holds nothing but it, twice, compiles.
+set(headers_gcc "")
+set(headers_clang "")
+set(tidy "")
+set(clang "")
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/src/*.hpp)
+foreach(header IN LISTS headers)
+  string(REGEX REPLACE "^.*/(include|src)/" "" name ${header})
+  string(REPLACE "/" "." id ${name})
+  set(alone ${house_dir}/alone/${id}.cpp)
+  file(CONFIGURE OUTPUT ${alone} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")
+  weft_accept(headers_gcc gcc/${id} ${alone} "${house_gcc}")
+  if(WEFT_CLANGXX)
+    weft_accept(headers_clang clang/${id} ${alone} "${house_clang}")
+  endif()
+endforeach()
+foreach(file IN LISTS WEFT_SOURCES)
+  if(NOT file MATCHES "\\.cpp$")
+    continue()
+  endif()
+  file(RELATIVE_PATH id ${PROJECT_SOURCE_DIR}/src ${file})
+  string(REPLACE "/" "." id ${id})
+  if(WEFT_CLANGXX)
+    weft_accept(clang clang/${id} ${file} "${house_clang}")
+    if(WEFT_CLANG_TIDY)
+      weft_accept(tidy tidy/${id} ${file} "${house_clang}" ${WEFT_CLANG_TIDY} --quiet ${file} -- ${house_flags}
+                  -Wno-unused-command-line-argument)
+    endif()
+  endif()
+endforeach()
+
+function(weft_house_build_test name)
+  add_custom_target(house_${name} DEPENDS ${ARGN})
+  weft_house_test(${name} ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target house_${name} -- -k 0)
+  set_tests_properties(house.${name} PROPERTIES RESOURCE_LOCK ninja PROCESSORS 2)
+endfunction()
+weft_house_build_test(headers_alone_gcc ${headers_gcc})
+if(WEFT_CLANGXX)
+  weft_house_build_test(headers_alone_clang ${headers_clang})
+  weft_house_build_test(clang_warnings ${clang})
+  if(WEFT_CLANG_TIDY)
+    weft_house_build_test(tidy ${tidy})
+    set_tests_properties(house.tidy PROPERTIES LABELS "house;tidy")
+  endif()
+endif()

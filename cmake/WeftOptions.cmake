@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Everything a builder may choose. Consumers (add_subdirectory) get the library only, without -Werror.
+option(BUILD_SHARED_LIBS "Build weft as a shared library" OFF)
+option(WEFT_WERROR "Warnings are errors" OFF)
+option(WEFT_BUILD_TESTS "Build tests/ and the house checks" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_BUILD_EXAMPLES "Build examples/" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_BUILD_VERIFY "Build verify/ against a library compiled with WEFT_VERIFY=1" OFF)
+option(WEFT_BUILD_BENCH "Build bench/" OFF)
+option(WEFT_INSTALL "Generate install rules" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_COVERAGE "Count executed lines (gcov)" OFF)
+option(WEFT_CCACHE "Compile through ccache when it is there" ${PROJECT_IS_TOP_LEVEL})
+set(WEFT_SANITIZE "" CACHE STRING "Value for -fsanitize=, e.g. address,undefined or thread")
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+  endif()
+endif()
+
+if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(WEFT_CCACHE_PROGRAM ccache)
+  if(WEFT_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${WEFT_CCACHE_PROGRAM})
+  endif()
+endif()
+
+include(GNUInstallDirs)
