@@ -12,7 +12,7 @@ function(weft_house_test name)
   set_tests_properties(house.${name} PROPERTIES LABELS house TIMEOUT 600)
 endfunction()
 
-foreach(check layers words spdx)
+foreach(check layers words spdx links)
   weft_house_test(${check} ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tools/house/${check}.py)
 endforeach()
 weft_house_test(checks_catch_planted_faults ${WEFT_PYTHON} -m unittest discover -s ${PROJECT_SOURCE_DIR}/tests/house -p "*_test.py")
@@ -24,12 +24,17 @@ if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT CMAKE_CXX_COMPI
   return()  # the rest looks at the source with both compilers; once, in the plain build, is enough
 endif()
 
-set(house_flags -std=c++23 -fsyntax-only -O1 -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
-    -isystem ${WEFT_THIRD_DIR} -DWEFT_HAS_BACKTRACE=$<BOOL:${WEFT_HAS_BACKTRACE}> ${WEFT_PUBLIC_FLAGS}
-    ${WEFT_PRIVATE_FLAGS} ${WEFT_WARNING_FLAGS} -Werror)
-set(house_gcc ${CMAKE_CXX_COMPILER} ${house_flags} ${WEFT_GCC_WARNING_FLAGS})
-set(house_clang ${WEFT_CLANGXX} ${house_flags} ${WEFT_CLANG_WARNING_FLAGS} -Wno-unused-command-line-argument)
 set(house_dir ${PROJECT_BINARY_DIR}/house)
+set(house_flags -std=c++23 -fsyntax-only -O1 -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+    -isystem${WEFT_THIRD_DIR} -DWEFT_HAS_BACKTRACE=$<BOOL:${WEFT_HAS_BACKTRACE}> ${WEFT_PUBLIC_FLAGS}
+    ${WEFT_PRIVATE_FLAGS} ${WEFT_WARNING_FLAGS} -Werror)
+list(JOIN house_flags "\n" text)
+list(JOIN WEFT_GCC_WARNING_FLAGS "\n" gcc_text)
+list(JOIN WEFT_CLANG_WARNING_FLAGS "\n" clang_text)
+file(GENERATE OUTPUT ${house_dir}/gcc.flags CONTENT "${text}\n${gcc_text}\n")
+file(GENERATE OUTPUT ${house_dir}/clang.flags CONTENT "${text}\n${clang_text}\n-Wno-unused-command-line-argument\n")
+set(house_gcc ${CMAKE_CXX_COMPILER} @${house_dir}/gcc.flags)
+set(house_clang ${WEFT_CLANGXX} @${house_dir}/clang.flags)
 
 # Appends to `out` a stamp that stands for: `file` was accepted by `compiler` (a list), and then by `then` (ARGN).
 function(weft_accept out id file compiler)
@@ -71,8 +76,8 @@ foreach(file IN LISTS WEFT_SOURCES)
   if(WEFT_CLANGXX)
     weft_accept(clang clang/${id} ${file} "${house_clang}")
     if(WEFT_CLANG_TIDY)
-      weft_accept(tidy tidy/${id} ${file} "${house_clang}" ${WEFT_CLANG_TIDY} --quiet ${file} -- ${house_flags}
-                  -Wno-unused-command-line-argument)
+      weft_accept(tidy tidy/${id} ${file} "${house_clang}" ${PROJECT_SOURCE_DIR}/tools/house/tidy.sh
+                  ${WEFT_CLANG_TIDY} ${file} ${house_dir}/clang.flags)
     endif()
   endif()
 endforeach()
