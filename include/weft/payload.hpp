@@ -9,9 +9,9 @@
 // Invariants
 // [PAY-1] head_ is 0 (empty), or the address of the type's Ops plus three flags in its low bits, so that moving and
 //         destroying a value that needs no code reads no memory but the payload itself.
-// [PAY-2] A value of one word (an int, a pointer, a heap-held value) occupies all eight bytes of that word: it is
-//         stored and loaded eight bytes at a time, so a move right after the store can be forwarded by the CPU. The
-//         compiler must not fuse head and word into one 16-byte load for the same reason (see hold_apart).
+// [PAY-2] A value of one word (an int, a pointer, a heap-held value) occupies all eight bytes of that word. It is
+//         stored and loaded eight bytes at a time, and head_ lies at the far end, so that no compiler fuses the two
+//         into one 16-byte load: a load wider than the stores before it waits until they have left the store buffer.
 // [PAY-3] Moved-from is empty.
 //
 // Threads: none of it is synchronised; one owner at a time.
@@ -83,13 +83,12 @@ class Payload {
     construct<detail::payload_plain_t<T>>(std::forward<A>(args)...);
   }
 
-  Payload(Payload&& other) noexcept { take_from(other); }
+  Payload(Payload&& other) noexcept : head_(std::exchange(other.head_, 0)) { take_room(head_, other); }
 
   Payload& operator=(Payload&& other) noexcept {
-    if (this != &other) {
-      reset();
-      take_from(other);
-    }
+    if (head_ & detail::payload_owns) [[unlikely]]
+      return replace(other);
+    take(other);
     return *this;
   }
 
@@ -138,8 +137,7 @@ class Payload {
 
   template <class T>
   bool is() const noexcept {
-    if (head_ == detail::payload_head<detail::payload_plain_t<T>>()) return true;
-    return head_ != 0 && same_type(typeid(T));
+    return head_ == detail::payload_head<detail::payload_plain_t<T>>() || holds(typeid(T));
   }
 
   template <class T>
@@ -153,20 +151,21 @@ class Payload {
 
   template <class T>
   T& as() & {
-    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    demand<T>();
     return *slot<T>();
   }
   template <class T>
   const T& as() const& {
-    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    demand<T>();
     return *slot<T>();
   }
   // Moves the value out; the payload is empty afterwards.
   template <class T>
   T as() && {
-    if (!is<T>()) detail::throw_payload_type(type(), typeid(T));
+    demand<T>();
     T value = std::move(*slot<T>());
-    reset();
+    if constexpr (detail::payload_flags_of<T> & detail::payload_owns) detail::PayloadFunctions<T>::destroy(room_);
+    head_ = 0;
     return value;
   }
   template <class T>
@@ -183,11 +182,13 @@ class Payload {
   void construct(A&&... args) {
     static_assert(std::is_constructible_v<T, A...>, "the payload's type cannot be built from these arguments");
     if constexpr (!detail::payload_inline<T>) {
-      T* object = ::new T(std::forward<A>(args)...);
-      std::memcpy(room_, &object, sizeof object);
+      auto word = reinterpret_cast<std::uint64_t>(::new T(std::forward<A>(args)...));
+      detail::hold_apart(word);
+      std::memcpy(room_, &word, sizeof word);
     } else if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {
       std::uint64_t word = 0;
       ::new (static_cast<void*>(&word)) T(std::forward<A>(args)...);
+      detail::hold_apart(word);
       std::memcpy(room_, &word, sizeof word);
     } else {
       ::new (static_cast<void*>(room_)) T(std::forward<A>(args)...);
@@ -197,42 +198,47 @@ class Payload {
 
   template <class T>
   T* slot() const noexcept {
-    void* place = const_cast<unsigned char*>(room_);
-    if constexpr (detail::payload_inline<T>) {
-      return std::launder(static_cast<T*>(place));
-    } else {
-      T* object;
-      std::memcpy(&object, place, sizeof object);
-      return object;
-    }
+    return detail::PayloadFunctions<T>::object(const_cast<unsigned char*>(room_));
   }
 
-  void take_from(Payload& other) noexcept {
-    head_ = other.head_;
-    other.head_ = 0;
-    if (head_ & detail::payload_moves_by_call) {
-      ops()->relocate(room_, other.room_);
-      return;
+  // *this owns nothing; other may be *this.
+  void take(Payload& other) noexcept {
+    std::uintptr_t head = std::exchange(other.head_, 0);
+    head_ = head;
+    take_room(head, other);
+  }
+
+  void take_room(std::uintptr_t head, Payload& other) noexcept {
+    detail::copy_word(room_, other.room_);
+    if (head & (detail::payload_moves_by_call | detail::payload_wide)) [[unlikely]] {
+      if (head & detail::payload_moves_by_call) {
+        ops()->relocate(room_, other.room_);
+      } else {
+        detail::copy_word(room_ + 8, other.room_ + 8);
+        detail::copy_word(room_ + 16, other.room_ + 16);
+        detail::copy_word(room_ + 24, other.room_ + 24);
+      }
     }
-    if (head_ & detail::payload_wide) {
-      std::memcpy(room_, other.room_, sizeof room_);
-      return;
-    }
-    std::uint64_t word;
-    std::memcpy(&word, other.room_, sizeof word);
-    detail::hold_apart(word);
-    std::memcpy(room_, &word, sizeof word);
   }
 
   const detail::PayloadOps* ops() const noexcept {
     return reinterpret_cast<const detail::PayloadOps*>(head_ & ~detail::payload_flags);
   }
 
-  bool same_type(const std::type_info& asked) const noexcept { return *ops()->type == asked; }
+  template <class T>
+  void demand() const {
+    if (head_ != detail::payload_head<detail::payload_plain_t<T>>()) [[unlikely]]
+      demand_type(typeid(T));
+  }
+
+  // The slow half of the type test: another shared object's Ops for the same type.
+  bool holds(const std::type_info& asked) const noexcept;
+  void demand_type(const std::type_info& asked) const;
+  Payload& replace(Payload& other) noexcept;
   void destroy() noexcept { ops()->destroy(room_); }
 
-  std::uintptr_t head_ = 0;
   alignas(8) unsigned char room_[room];
+  std::uintptr_t head_ = 0;
 };
 
 static_assert(sizeof(Payload) == 40 && alignof(Payload) == 8);

@@ -35,11 +35,6 @@ std::string type_name(const std::type_info& type) {
   return name;
 }
 
-void throw_payload_type(const std::type_info& held, const std::type_info& asked) {
-  if (held == typeid(void)) throw PayloadTypeError("payload is empty, asked for " + type_name(asked));
-  throw PayloadTypeError("payload holds " + type_name(held) + ", asked for " + type_name(asked));
-}
-
 void throw_null_text() {
   throw std::invalid_argument("a null const char* is no payload: say \"\" for an empty text or Payload{} for none");
 }
@@ -79,6 +74,23 @@ std::string describe_exception(const std::exception_ptr& error) {
 }
 
 }  // namespace detail
+
+bool Payload::holds(const std::type_info& asked) const noexcept {
+  return head_ != 0 && *ops()->type == asked;
+}
+
+void Payload::demand_type(const std::type_info& asked) const {
+  if (empty()) throw PayloadTypeError("payload is empty, asked for " + detail::type_name(asked));
+  if (!holds(asked)) throw PayloadTypeError("payload holds " + type_name() + ", asked for " + detail::type_name(asked));
+}
+
+Payload& Payload::replace(Payload& other) noexcept {
+  if (this != &other) {
+    Payload old(std::move(*this));  // destroyed last: other may be a part of it
+    take(other);
+  }
+  return *this;
+}
 
 std::string Payload::type_name() const {
   return detail::type_name(type());

@@ -39,11 +39,10 @@ inline constexpr bool payload_inline =
 template <class T>
 inline constexpr std::uintptr_t payload_flags_of =
     !payload_inline<T> ? payload_owns
-                       : (std::is_trivially_destructible_v<T> ? 0 : payload_owns) |
+                       : (std::is_trivially_destructible_v<T> && trivially_relocatable<T> ? 0 : payload_owns) |
                              (trivially_relocatable<T> ? 0 : payload_moves_by_call) |
                              (sizeof(T) > sizeof(std::uint64_t) ? payload_wide : 0);
 
-[[noreturn]] void throw_payload_type(const std::type_info& held, const std::type_info& asked);
 [[noreturn]] void throw_null_text();
 std::string type_name(const std::type_info& type);
 
@@ -128,14 +127,21 @@ std::uintptr_t payload_head() noexcept {
   return reinterpret_cast<std::uintptr_t>(&payload_ops<T>) + payload_flags_of<T>;
 }
 
-// Keeps a word in a general register: without it the compiler fuses neighbouring 8-byte copies into one 16-byte copy,
-// whose load waits until the two stores before it have left the store buffer.
+// Keeps a word whole and in a general register: compilers like to fuse neighbouring words into one 16-byte access and
+// to split a widened int into two 4-byte stores.
 inline void hold_apart(std::uint64_t& word) noexcept {
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__GNUC__)
   asm("" : "+r"(word));
 #else
   (void)word;
 #endif
+}
+
+inline void copy_word(unsigned char* to, const unsigned char* from) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, from, sizeof word);
+  hold_apart(word);
+  std::memcpy(to, &word, sizeof word);
 }
 
 template <class T>
