@@ -37,6 +37,19 @@ foreach(floor IN LISTS WEFT_FLOORS)
     get_filename_component(noun ${file} NAME_WE)
     string(REGEX REPLACE "_test$" "" noun ${noun})
     add_test(NAME ${floor}.${noun} COMMAND ${target} --source-file=*/tests/${floor}/${noun}_test.cpp --no-intro)
-    set_tests_properties(${floor}.${noun} PROPERTIES LABELS unit TIMEOUT 300)
+    set_tests_properties(${floor}.${noun} PROPERTIES LABELS "unit;doctest" TIMEOUT 300)
   endforeach()
+endforeach()
+
+# Outside projects that use the library as installed, as a subdirectory, through pkg-config, and shared.
+if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT WEFT_INSTALL)
+  return()
+endif()
+foreach(kind find_package subdirectory pkg_config shared)
+  set(name "consumer.${kind} [N-080]")
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -DKIND=${kind} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR}
+            -DCOMPILER=${CMAKE_CXX_COMPILER} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
+            -P ${PROJECT_SOURCE_DIR}/tests/consumers/run.cmake)
+  set_tests_properties(${name} PROPERTIES LABELS consumer TIMEOUT 300)
 endforeach()

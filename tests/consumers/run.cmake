@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# Builds one outside project against weft and runs it. KIND, SOURCE (ours), BUILD (ours), COMPILER, LAUNCHER. KIND shared: find_package of the shared library.
+set(work ${BUILD}/consumers/${KIND})
+set(stage ${work}/stage)
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work})
+
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "'${ARGN}' ended with ${code}\n${text}")
+  endif()
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+
+if(KIND STREQUAL "shared")
+  step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/shared -G Ninja -DBUILD_SHARED_LIBS=ON -DWEFT_BUILD_TESTS=OFF
+       -DWEFT_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_INSTALL_PREFIX=${stage})
+  step(${CMAKE_COMMAND} --build ${work}/shared)
+  step(${CMAKE_COMMAND} --install ${work}/shared)
+  set(project find_package)
+else()
+  step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${stage})
+  set(project ${KIND})
+endif()
+
+if(KIND STREQUAL "pkg_config")
+  file(GLOB_RECURSE file ${stage}/*/weft.pc)
+  get_filename_component(folder ${file} DIRECTORY)
+  step(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder} ${CMAKE_CURRENT_LIST_DIR}/pkg_config/build.sh
+       ${COMPILER} ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${work}/consumer)
+else()
+  step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${project} -B ${work} -G Ninja -DWEFT_SOURCE=${SOURCE}
+       -DCMAKE_PREFIX_PATH=${stage} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+  step(${CMAKE_COMMAND} --build ${work})
+endif()
+step(${work}/consumer)
+if(NOT text STREQUAL "|error| disk full\n")
+  message(FATAL_ERROR "the consumer printed '${text}'")
+endif()
