@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+//
+// What: the work-stealing deque of Chase and Lev (in the form of Le, Pop, Cohen and Zappa Nardelli, 2013). The owner
+// pushes and pops at the young end; thieves, and the owner when it wants to be fair, take the oldest.
+//
+//        top_ (only grows, by CAS)              bottom_ (owner)
+//          v                                      v
+//    ... [ oldest ][ ... ][ ... ][ ... ][ newest ](next push)     slot = index modulo the buffer's size
+//
+// Invariants:
+//   [DEQ-1] Each entry is taken once. An index below bottom_ - 1 is safe for the owner without CAS only because the
+//           owner's "lower bottom_, fence, read top_" and the thief's "read top_, fence, read bottom_" cannot both miss
+//           each other: light_fence() against heavy_fence(). The last one is settled by the CAS on top_.
+//   [DEQ-2] A thief reads the slot before its CAS and keeps the value only if the CAS succeeds: had the slot been
+//           overwritten, top_ would have passed its index.
+//   [DEQ-3] A thief reads top_, then bottom_, then the buffer. The other way round it could look for a young index in a
+//           buffer from before the growth.
+//   [DEQ-4] Buffers only get replaced by larger ones, and old ones live as long as the deque: a slow thief may read
+//           them. All old ones together are smaller than the present one.
+//   [DEQ-5] A batch is taken entry by entry, each with its own fence and CAS. The thief may not run on with the bottom_
+//           that it saw at the start: the owner pops without CAS whatever is above the top_ it saw.
+// Threads: push, pop, take_oldest, and steal_batch on the deque that receives: the owner. steal, steal_batch on the
+// victim, size: any.
+// Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the
+// owner would have to wait for a thief that was preempted. A version in top_ that the owner raises near the end of its
+// deque: a CAS on the fork-join path, which mostly works on deques of one or two.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/cache_line.hpp"
+#include "base/entry.hpp"
+#include "weft/detail/seam.hpp"
+
+namespace weft::inline v0::detail {
+
+class Deque {
+ public:
+  enum class Theft : std::uint8_t {
+    empty,  // nothing there
+    lost,   // somebody else took that entry: look again, or elsewhere
+    taken,
+  };
+  struct Stolen {
+    Theft outcome = Theft::empty;
+    Entry entry;            // the oldest, if taken
+    std::size_t moved = 0;  // further entries, now in the receiving deque
+  };
+
+  // The capacity is rounded up to a power of two, at least 2. first_index is for tests of the counters' wraparound.
+  explicit Deque(std::size_t capacity = 256, std::uint64_t first_index = 0)
+      : top_(first_index), bottom_(first_index), buffer_(nullptr) {
+    newest_buffer_ = Buffer::make(std::bit_ceil(std::max<std::size_t>(capacity, 2)));
+    if (!newest_buffer_) throw std::bad_alloc();
+    // relaxed: whoever hands the deque to other threads publishes it.
+    buffer_.store(newest_buffer_.get(), std::memory_order_relaxed);
+  }
+  Deque(const Deque&) = delete;
+  Deque& operator=(const Deque&) = delete;
+
+  // False: full, and no memory for a larger buffer; nothing has changed.
+  [[nodiscard]] bool push(Entry entry) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    // acquire: pairs with the thieves' CAS, so that a slot is reused only after its reader is through with it [DEQ-2].
+    const std::uint64_t top = top_.load(std::memory_order_acquire);
+    Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
+    if (distance(top, bottom) >= static_cast<std::int64_t>(buffer->capacity())) [[unlikely]] {
+      buffer = grow(top, bottom);
+      if (buffer == nullptr) return false;
+    }
+    buffer->put(bottom, entry);
+    // release: slot, item and buffer_, for the thief's acquire of bottom_ [DEQ-3].
+    bottom_.store(bottom + 1, std::memory_order_release);
+    return true;
+  }
+
+  // The newest.
+  Entry pop() noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    // An old top_ only makes the deque look longer than it is, so empty is true; no fence while polling.
+    if (distance(top_.load(std::memory_order_relaxed), bottom) <= 0) return {};
+    const std::uint64_t index = bottom - 1;
+    Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
+    // release, here and below: a thief that reads bottom_ from one of these stores must see the earlier pushes too.
+    bottom_.store(index, std::memory_order_release);
+    seam::light_fence();  // [DEQ-1], pairs with the heavy_fence in steal
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    const std::int64_t left = distance(top, index);
+    if (left > 0) return buffer->get(index);
+    Entry entry;
+    if (left == 0) {
+      // seq_cst: one total order with the thieves' CAS and the fences; the loser leaves the entry alone [DEQ-1].
+      if (top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+        entry = buffer->get(index);
+      }
+    }
+    bottom_.store(bottom, std::memory_order_release);
+    return entry;
+  }
+
+  // The oldest, for the owner. Empty only if the deque is: a lost race means that a thief made it shorter.
+  Entry take_oldest() noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value, and no pop of ours is under way
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    Buffer* buffer = buffer_.load(std::memory_order_relaxed);
+    while (distance(top, bottom) > 0) {
+      // Own slots: nobody else writes them, so it may be read early and thrown away.
+      const Entry entry = buffer->get(top);
+      if (top_.compare_exchange_weak(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) return entry;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Stolen steal() noexcept {
+    // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
+    std::uint64_t top = top_.load(std::memory_order_acquire);
+    // The fence may be a costly one, so only after a look that something is there.
+    if (distance(top, bottom_.load(std::memory_order_relaxed)) <= 0) return {};
+    return steal_at(top);
+  }
+
+  // Up to limit entries, at most half (rounded up) of what is there: the oldest is returned, the others go to into, in
+  // their order, where they can be stolen again. into is the calling worker's own deque.
+  [[nodiscard]] Stolen steal_batch(Deque& into, std::size_t limit) noexcept {
+    const std::size_t wanted = std::min(limit, (size() + 1) / 2);
+    if (wanted == 0 || &into == this) return {};
+    Stolen stolen = steal();
+    if (stolen.outcome != Theft::taken) return stolen;
+    while (1 + stolen.moved < wanted) {
+      // Room first: an entry that has been taken must have a place.
+      if (!into.reserve_one()) break;
+      const Stolen next = steal();
+      if (next.outcome != Theft::taken) break;  // drained, or contended: enough for now
+      (void)into.push(next.entry);              // cannot fail, there is room
+      ++stolen.moved;
+    }
+    return stolen;
+  }
+
+  // An estimate for everybody but an owner without thieves.
+  std::size_t size() const noexcept {
+    const std::uint64_t top = top_.load(std::memory_order_relaxed);
+    const std::int64_t length = distance(top, bottom_.load(std::memory_order_relaxed));
+    return length > 0 ? static_cast<std::size_t>(length) : 0;
+  }
+  // Owner.
+  std::size_t capacity() const noexcept { return newest_buffer_->capacity(); }
+
+ private:
+  // One block: this header, then the slots; so a slot is one load away from buffer_.
+  class Buffer {
+   public:
+    struct Free {
+      void operator()(Buffer* buffer) const {
+        std::destroy_n(buffer->slots(), buffer->capacity());
+        buffer->~Buffer();
+        ::operator delete(buffer);
+      }
+    };
+    using Owner = std::unique_ptr<Buffer, Free>;
+
+    static Owner make(std::size_t capacity) noexcept {
+      void* block = ::operator new(sizeof(Buffer) + capacity * sizeof(Slot), std::nothrow);
+      if (block == nullptr) return nullptr;
+      Owner buffer(new (block) Buffer(capacity));
+      std::uninitialized_value_construct_n(buffer->slots(), capacity);
+      return buffer;
+    }
+    std::size_t capacity() const { return mask_ + 1; }
+    // relaxed: bottom_ and buffer_ publish the slots.
+    void put(std::uint64_t index, Entry entry) {
+      slots()[index & mask_].store(entry.word(), std::memory_order_relaxed);
+    }
+    Entry get(std::uint64_t index) { return Entry::from_word(slots()[index & mask_].load(std::memory_order_relaxed)); }
+
+    Owner older;  // [DEQ-4]
+
+   private:
+    using Slot = seam::Atomic<std::uintptr_t>;
+    explicit Buffer(std::size_t capacity) : mask_(capacity - 1) {}
+    Slot* slots() {
+      static_assert(alignof(Slot) <= alignof(Buffer) && alignof(Buffer) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+      return std::launder(reinterpret_cast<Slot*>(this + 1));
+    }
+
+    std::size_t mask_;
+  };
+
+  // Right across the wraparound of the counters.
+  static std::int64_t distance(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
+
+  Stolen steal_at(std::uint64_t top) noexcept {
+    seam::heavy_fence();  // [DEQ-1], pairs with the light_fence in pop
+    // acquire: pairs with the owner's release stores of bottom_; slot, item and buffer are visible.
+    if (distance(top, bottom_.load(std::memory_order_acquire)) <= 0) return {};
+    // acquire: pairs with the release in grow: the copied slots.
+    Buffer* buffer = buffer_.load(std::memory_order_acquire);
+    const Entry entry = buffer->get(top);
+    if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+      return {Theft::lost, {}, 0};
+    }
+    return {Theft::taken, entry, 0};
+  }
+
+  bool reserve_one() noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);
+    const std::uint64_t top = top_.load(std::memory_order_acquire);
+    if (distance(top, bottom) < static_cast<std::int64_t>(capacity())) return true;
+    return grow(top, bottom) != nullptr;
+  }
+
+  // Out of line, so that push stays small enough to be inlined.
+  [[gnu::noinline]] Buffer* grow(std::uint64_t top, std::uint64_t bottom) noexcept {
+    Buffer::Owner larger = Buffer::make(2 * newest_buffer_->capacity());
+    if (!larger) return nullptr;
+    for (std::uint64_t index = top; index != bottom; ++index) larger->put(index, newest_buffer_->get(index));
+    larger->older = std::move(newest_buffer_);
+    newest_buffer_ = std::move(larger);
+    // release: the copied slots, for thieves that come without a new bottom_ [DEQ-3].
+    buffer_.store(newest_buffer_.get(), std::memory_order_release);
+    return newest_buffer_.get();
+  }
+
+  alignas(cache_line) seam::Atomic<std::uint64_t> top_;     // everybody, by CAS
+  alignas(cache_line) seam::Atomic<std::uint64_t> bottom_;  // written by the owner
+  seam::Atomic<Buffer*> buffer_;                            // written by the owner, rarely
+  Buffer::Owner newest_buffer_;                             // owner only; the same buffer, and who frees it
+};
+
+}  // namespace weft::inline v0::detail
