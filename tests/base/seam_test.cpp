@@ -227,7 +227,7 @@ TEST_CASE("sys: an error comes back as a negated errno and errno stays untouched
   auto* bytes = reinterpret_cast<char*>(mapped);
   bytes[8191] = 'x';
   CHECK(sys::mprotect(bytes, 4096, PROT_NONE) == 0);
-  CHECK(sys::write(-1, bytes, 1) == -EBADF);
+  CHECK(sys::write(-1, bytes + 4096, 1) == -EBADF);
   CHECK(sys::munmap(bytes, 8192) == 0);
   CHECK(sys::error_of(sys::mmap(nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS)) == EINVAL);
   CHECK(errno == 77);
