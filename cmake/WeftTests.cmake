@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
 # One program per floor, one ctest per file: `base.deque` runs the cases of tests/base/deque_test.cpp.
-add_library(weft_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
-target_include_directories(weft_test_main SYSTEM PUBLIC ${WEFT_THIRD_DIR})
-target_link_libraries(weft_test_main PUBLIC weft PRIVATE weft_warnings)
 
 # Prints the files among `files` that may be built here: property tests need librapidcheck for the target machine.
 function(weft_buildable_tests out)
@@ -36,8 +33,7 @@ foreach(floor IN LISTS WEFT_FLOORS)
   foreach(file IN LISTS files)
     get_filename_component(noun ${file} NAME_WE)
     string(REGEX REPLACE "_test$" "" noun ${noun})
-    add_test(NAME ${floor}.${noun} COMMAND ${target} --source-file=*/tests/${floor}/${noun}_test.cpp --no-intro)
-    set_tests_properties(${floor}.${noun} PROPERTIES LABELS "unit;doctest" TIMEOUT 300)
+    weft_add_doctest(${floor}.${noun} ${target} ${file} unit)
   endforeach()
 endforeach()
 
