@@ -1,0 +1,730 @@
+// SPDX-License-Identifier: MIT
+#include "explorer/execution.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <new>
+
+namespace weft::inline v0::verify {
+
+namespace hook {
+bool running = false;
+}
+
+namespace {
+
+using hook::Access;
+using hook::Op;
+
+Execution* active = nullptr;
+
+// Never destroyed: the objects of a failed execution may be in any state [EXE-3].
+std::vector<std::unique_ptr<World>>& abandoned_worlds = *new std::vector<std::unique_ptr<World>>;
+
+// The explorer's own code at work inside a hook.
+class Inside {
+ public:
+  Inside() { hook::running = false; }
+  ~Inside() { hook::running = true; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+struct CheckFailed {};
+
+constexpr bool acquires(std::memory_order order) {
+  return order == std::memory_order_acquire || order == std::memory_order_consume ||
+         order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+constexpr bool releases(std::memory_order order) {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+constexpr bool waits_politely(Op op) {
+  return op == Op::pause || op == Op::yield || op == Op::sleep;
+}
+
+// Operations after which the thread's own earlier stores are visible to all.
+constexpr bool drains(const Access& access) {
+  switch (access.op) {
+    case Op::begin:
+    case Op::load:
+    case Op::light_fence:
+    case Op::futex_sleep:
+    case Op::pause:
+      return false;
+    case Op::store:
+    case Op::fence:
+      return access.order == std::memory_order_seq_cst;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed:
+      return "passed";
+    case Verdict::assertion:
+      return "assertion";
+    case Verdict::race:
+      return "data race";
+    case Verdict::deadlock:
+      return "deadlock";
+    case Verdict::livelock:
+      return "livelock?";
+    case Verdict::exception:
+      return "exception";
+    case Verdict::misuse:
+      return "misuse";
+    case Verdict::crash:
+      return "crash";
+    case Verdict::nondeterministic:
+      return "scenario is not deterministic";
+    case Verdict::replay_diverged:
+      return "replay diverged";
+  }
+  return "?";
+}
+
+void Execution::reset() {
+  if (verdict_ != Verdict::passed) {
+    for (auto& thread : threads_) abandoned_.push_back(std::move(thread));  // their stacks are in use for ever [EXE-3]
+    threads_.clear();
+  }
+  live_ = 0;
+  current_ = nullptr;
+  now_ = 1'000'000'000;
+  sleeps_ = 0;
+  changes_ = 0;
+  actions_.clear();
+  events_.clear();
+  locations_.clear();
+  location_of_.clear();
+  names_.clear();
+  verdict_ = Verdict::passed;
+  message_.clear();
+}
+
+Execution::LogicalThread& Execution::add_thread(std::string name, std::move_only_function<void()> body) {
+  if (live_ == max_threads) {
+    std::fputs("explorer: too many logical threads in one scenario\n", stderr);
+    std::abort();
+  }
+  if (live_ == threads_.size()) threads_.push_back(std::make_unique<LogicalThread>());
+  LogicalThread& thread = *threads_[live_];
+  thread.id = live_++;
+  thread.name = std::move(name);
+  thread.body = std::move(body);
+  thread.pending = {};
+  thread.variant = Variant::run;
+  thread.finished = thread.paused = thread.sleeping = false;
+  thread.looked = thread.own_changes = 0;
+  thread.clock.clear();
+  thread.clock.tick(thread.id);
+  thread.acquirable.clear();
+  thread.released.clear();
+  thread.buffer.clear();
+  thread.coroutine.prepare(&Execution::enter, &thread);
+  return thread;
+}
+
+void Execution::run(const Scenario& scenario, Strategy& strategy) {
+  reset();
+  strategy_ = &strategy;
+  Execution* const outer = std::exchange(active, this);
+  auto world = std::make_unique<World>();
+  try {
+    scenario(*world);
+    names_ = world->names_;
+    for (auto& body : world->threads_) add_thread(std::move(body.name), std::move(body.run));
+    starting_ = true;
+    for (std::size_t i = 0; i < live_ && verdict_ == Verdict::passed; ++i) {
+      current_ = threads_[i].get();
+      Coroutine::switch_to(main_, current_->coroutine);
+    }
+    starting_ = false;
+    current_ = nullptr;
+    if (verdict_ == Verdict::passed) schedule(main_);
+    current_ = nullptr;
+    if (verdict_ == Verdict::passed) {
+      for (auto& final : world->finals_) final();
+    }
+  } catch (const CheckFailed&) {
+  } catch (const std::exception& error) {
+    current_ = nullptr;
+    fail(Verdict::exception, std::string("set-up or finally threw: ") + error.what());
+  }
+  current_ = nullptr;
+  if (verdict_ == Verdict::passed) {
+    for (std::size_t i = 0; i < live_; ++i) threads_[i]->body = nullptr;
+  } else {
+    abandoned_worlds.push_back(std::move(world));
+  }
+  active = outer;
+}
+
+void Execution::enter(void* argument) {
+  auto* thread = static_cast<LogicalThread*>(argument);
+  std::string escaped;
+  hook::running = true;
+  try {
+    thread->body();
+  } catch (const std::exception& error) {
+    escaped = error.what();
+  } catch (...) {
+    escaped = "something that is no std::exception";
+  }
+  hook::running = false;
+  if (!escaped.empty()) active->fail(Verdict::exception, thread->name + " let an exception out: " + escaped);
+  active->finish_current();
+}
+
+void Execution::finish_current() {
+  LogicalThread& self = *current_;
+  self.finished = true;
+  changed(self);
+  if (starting_) {
+    Coroutine::switch_to(self.coroutine, main_);
+  } else {
+    schedule(self.coroutine);
+  }
+  std::abort();  // a finished thread is never chosen
+}
+
+void Execution::abandon() {
+  hook::running = false;
+  Coroutine::switch_to(current_->coroutine, main_);
+  std::abort();
+}
+
+void Execution::fail(Verdict verdict, std::string message) {
+  verdict_ = verdict;
+  message_ = std::move(message);
+  if (current_ != nullptr) abandon();
+}
+
+bool Execution::runnable(const LogicalThread& thread) const {
+  if (thread.finished || thread.sleeping) return false;
+  if (thread.pending.op == Op::lock) {
+    return static_cast<const std::atomic<std::uint32_t>*>(thread.pending.object)->load(std::memory_order_relaxed) == 0;
+  }
+  if (thread.pending.op == Op::join) {
+    const auto* target = static_cast<const LogicalThread*>(thread.pending.object);
+    return target->finished && target->buffer.empty();
+  }
+  return true;
+}
+
+// The running thread first, then the others by age: the first entry is always "no preemption".
+void Execution::build_menu() {
+  menu_.clear();
+  const bool current_goes_on = current_ != nullptr && runnable(*current_) && !current_->paused;
+  const auto offer = [&](const LogicalThread& thread) {
+    if (!runnable(thread) || (thread.paused && !news_for(thread))) return;
+    const auto id = static_cast<std::uint8_t>(thread.id);
+    const std::uint8_t cost = current_goes_on && &thread != current_ ? 1 : 0;
+    menu_.push_back({{id, Variant::run}, cost, 0});
+    if (limits_.delays > 0 && thread.pending.op == Op::store && thread.buffer.empty() &&
+        thread.pending.order != std::memory_order_seq_cst) {
+      menu_.push_back({{id, Variant::delayed}, cost, 1});
+    }
+    if (limits_.spurious && thread.pending.op == Op::compare_exchange_weak) {
+      menu_.push_back({{id, Variant::spurious}, static_cast<std::uint8_t>(cost + 1), 0});
+    }
+  };
+  if (current_goes_on) offer(*current_);
+  for (std::size_t i = 0; i < live_; ++i) {
+    if (threads_[i].get() != current_) offer(*threads_[i]);
+  }
+  if (current_ != nullptr && !current_goes_on) offer(*current_);
+  for (std::size_t i = 0; i < live_; ++i) {
+    if (!threads_[i]->buffer.empty()) menu_.push_back({{static_cast<std::uint8_t>(i), Variant::flush}, 0, 0});
+  }
+  if (!menu_.empty()) {
+    // Others could go on, yet time may pass and kernels may wake for nothing.
+    for (std::size_t i = 0; i < live_; ++i) {
+      if (!threads_[i]->sleeping) continue;
+      const auto id = static_cast<std::uint8_t>(i);
+      if (threads_[i]->deadline != std::numeric_limits<std::int64_t>::max()) {
+        menu_.push_back({{id, Variant::timeout}, 1, 0});
+      }
+      if (limits_.spurious) menu_.push_back({{id, Variant::spurious}, 1, 0});
+    }
+    return;
+  }
+  // Nothing can go on by itself: the earliest deadline passes.
+  const LogicalThread* earliest = nullptr;
+  for (std::size_t i = 0; i < live_; ++i) {
+    const LogicalThread& thread = *threads_[i];
+    if (!thread.sleeping || thread.deadline == std::numeric_limits<std::int64_t>::max()) continue;
+    if (earliest == nullptr || thread.deadline < earliest->deadline) earliest = &thread;
+  }
+  if (earliest != nullptr) {
+    menu_.push_back({{static_cast<std::uint8_t>(earliest->id), Variant::timeout}, 0, 0});
+    return;
+  }
+  // Only threads that wait politely are left: in turn, starting behind the running one [EXE-2].
+  const std::size_t first = current_ == nullptr ? 0 : current_->id + 1;
+  for (std::size_t i = 0; i < live_; ++i) {
+    const LogicalThread& thread = *threads_[(first + i) % live_];
+    if (!runnable(thread)) continue;
+    menu_.push_back({{static_cast<std::uint8_t>(thread.id), Variant::run}, 0, 0});
+    return;
+  }
+}
+
+void Execution::schedule(Coroutine& from) {
+  for (;;) {
+    build_menu();
+    if (menu_.empty()) {
+      const bool all_finished = std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(live_),
+                                            [](const auto& thread) { return thread->finished; });
+      if (!all_finished) {
+        verdict_ = Verdict::deadlock;
+        message_ = report_deadlock();
+      }
+    } else if (actions_.size() >= limits_.steps) {
+      verdict_ = Verdict::livelock;
+      message_ = "no end after " + std::to_string(actions_.size()) + " steps";
+    } else if (const auto action = strategy_->choose(actions_.size(), menu_)) {
+      take(*action);
+      if (action->variant == Variant::flush) continue;
+      if (&current_->coroutine != &from) Coroutine::switch_to(from, current_->coroutine);
+      return;
+    } else {
+      verdict_ = Verdict::replay_diverged;
+      message_ = "the recorded choice is not on offer at step " + std::to_string(actions_.size() + 1);
+    }
+    if (&from != &main_) Coroutine::switch_to(from, main_);
+    return;
+  }
+}
+
+void Execution::take(const Action& action) {
+  LogicalThread& thread = *threads_[action.thread];
+  actions_.push_back(action);
+  if (action.variant == Variant::flush) {
+    flush_one(thread);
+    return;
+  }
+  thread.variant = action.variant;
+  if (thread.paused) thread.looked = changes_ - thread.own_changes;
+  thread.paused = false;
+  if (action.variant == Variant::timeout) now_ = std::max(now_, thread.deadline);
+  if (waits_politely(thread.pending.op)) now_ += 1'000;
+  if (thread.pending.op == Op::heavy_fence) {
+    for (std::size_t i = 0; i < live_; ++i) drain(*threads_[i]);
+  } else if (drains(thread.pending)) {
+    drain(thread);
+  }
+  Event event;
+  event.action = action;
+  event.op = thread.pending.op;
+  event.order = thread.pending.order;
+  event.pointer = thread.pending.pointer;
+  if (thread.pending.op == Op::join) {
+    event.after = static_cast<const LogicalThread*>(thread.pending.object)->id;
+  } else if (thread.pending.object != nullptr) {
+    event.object = static_cast<std::int32_t>(locate(thread.pending.object));
+  }
+  events_.push_back(event);
+  current_ = &thread;
+}
+
+// Somebody else changed something since the paused thread began the look that ended in this pause.
+bool Execution::news_for(const LogicalThread& thread) const {
+  return changes_ - thread.own_changes != thread.looked;
+}
+
+void Execution::changed(LogicalThread& by) {
+  ++changes_;
+  ++by.own_changes;
+}
+
+void Execution::flush_one(LogicalThread& thread) {
+  changed(thread);
+  BufferedStore& store = thread.buffer.front();
+  store.write(store.object, store.bytes.data());
+  Location& location = locations_[locate(store.object)];
+  location.release = store.release;
+  Event event;
+  event.action = {static_cast<std::uint8_t>(thread.id), Variant::flush};
+  event.object = static_cast<std::int32_t>(locate(store.object));
+  events_.push_back(event);
+  thread.buffer.pop_front();
+}
+
+void Execution::drain(LogicalThread& thread) {
+  while (!thread.buffer.empty()) flush_one(thread);
+}
+
+std::size_t Execution::locate(const void* address) {
+  const auto [entry, is_new] = location_of_.try_emplace(address, locations_.size());
+  if (is_new) {
+    locations_.emplace_back();
+    locations_.back().address = address;
+  }
+  return entry->second;
+}
+
+void Execution::created(const void* object) {
+  if (const auto entry = location_of_.find(object); entry != location_of_.end()) {
+    Location fresh;
+    fresh.address = object;
+    locations_[entry->second] = fresh;
+  }
+}
+
+void Execution::point(const Access& access) {
+  LogicalThread& self = *current_;
+  self.pending = access;
+  self.paused = waits_politely(access.op);
+  if (starting_) {
+    Coroutine::switch_to(self.coroutine, main_);
+  } else {
+    schedule(self.coroutine);
+  }
+}
+
+std::uint64_t Execution::shown(std::uint64_t bits, bool pointer) {
+  if (!pointer || bits == 0) return bits;
+  return locate(reinterpret_cast<const void*>(bits)) + 1;
+}
+
+void Execution::done(std::uint64_t before, std::uint64_t after, bool wrote, std::memory_order order) {
+  LogicalThread& self = *current_;
+  const Access& access = self.pending;
+  if ((wrote && before != after && !store_delayed()) || (access.op == Op::futex_wake && after != 0)) changed(self);
+  {
+    const std::uint64_t shown_before = shown(before, access.pointer);
+    const std::uint64_t shown_after = shown(after, access.pointer);
+    Event& event = events_.back();
+    event.before = shown_before;
+    event.after = shown_after;
+    event.wrote = wrote;
+    event.order = order;
+  }
+  switch (access.op) {
+    case Op::fence:
+    case Op::light_fence:
+    case Op::heavy_fence:
+      if (acquires(order)) self.clock.join(self.acquirable);
+      if (releases(order)) self.released = self.clock;
+      break;
+    case Op::pause:
+    case Op::yield:
+    case Op::sleep:
+    case Op::futex_wait:
+    case Op::futex_wake:
+      break;
+    case Op::store: {
+      if (self.variant == Variant::delayed || !self.buffer.empty()) break;  // its clock waits in the buffer
+      locations_[locate(access.object)].release = releases(order) ? self.clock : self.released;
+      break;
+    }
+    default: {
+      Location& location = locations_[locate(access.object)];
+      if (access.op != Op::unlock) {
+        (acquires(order) ? self.clock : self.acquirable).join(location.release);
+      }
+      if (wrote) location.release.join(releases(order) ? self.clock : self.released);
+      if (wrote && (access.op == Op::lock || access.op == Op::try_lock)) location.owner = static_cast<int>(self.id);
+      if (access.op == Op::unlock) {
+        if (location.owner != static_cast<int>(self.id)) {
+          const std::int32_t label = events_.back().object;
+          fail(Verdict::misuse, self.name + " unlocks " + name_of(label) + ", which it does not hold");
+        }
+        location.owner = -1;
+      }
+      break;
+    }
+  }
+  self.clock.tick(self.id);
+}
+
+bool Execution::store_delayed() {
+  return current_->variant == Variant::delayed || !current_->buffer.empty();
+}
+
+void Execution::buffer_store(void* object, const void* bytes, std::size_t size, hook::WriteBack write) {
+  LogicalThread& self = *current_;
+  BufferedStore store{object, {}, size, write, releases(self.pending.order) ? self.clock : self.released};
+  std::memcpy(store.bytes.data(), bytes, size);
+  self.buffer.push_back(store);
+}
+
+bool Execution::pending_store(const void* object, void* bytes, std::size_t size) const {
+  const auto& buffer = current_->buffer;
+  for (auto store = buffer.rbegin(); store != buffer.rend(); ++store) {
+    if (store->object != object) continue;
+    std::memcpy(bytes, store->bytes.data(), size);
+    return true;
+  }
+  return false;
+}
+
+hook::Wake Execution::futex_sleep(const void* word, std::int64_t deadline) {
+  LogicalThread& self = *current_;
+  self.sleeping = true;
+  self.deadline = deadline;
+  self.sleep_order = sleeps_++;
+  point({Op::futex_sleep, word, std::memory_order_relaxed, false});
+  const bool timed_out = self.variant == Variant::timeout;
+  self.sleeping = false;
+  return timed_out ? hook::Wake::timed_out : hook::Wake::woken;
+}
+
+int Execution::futex_wake(const void* word, int count) {
+  int woken = 0;
+  while (woken < count) {
+    LogicalThread* oldest = nullptr;
+    for (std::size_t i = 0; i < live_; ++i) {
+      LogicalThread& thread = *threads_[i];
+      if (!thread.sleeping || thread.pending.object != word) continue;
+      if (oldest == nullptr || thread.sleep_order < oldest->sleep_order) oldest = &thread;
+    }
+    if (oldest == nullptr) break;
+    oldest->sleeping = false;
+    ++woken;
+  }
+  return woken;
+}
+
+int Execution::start_thread(const char* name, std::move_only_function<void()> body) {
+  point({Op::start, nullptr, std::memory_order_release, false});
+  LogicalThread& self = *current_;
+  LogicalThread& thread = add_thread(name, std::move(body));
+  thread.clock.join(self.clock);
+  events_.back().after = thread.id;
+  self.clock.tick(self.id);
+  return static_cast<int>(thread.id);
+}
+
+void Execution::join_thread(int thread) {
+  LogicalThread& target = *threads_[static_cast<std::size_t>(thread)];
+  point({Op::join, &target, std::memory_order_acquire, false});
+  current_->clock.join(target.clock);
+  current_->clock.tick(current_->id);
+}
+
+void Execution::plain_access(const void* object, bool write) {
+  LogicalThread& self = *current_;
+  Location& location = locations_[locate(object)];
+  const auto conflict = [&](std::size_t other, const char* what) {
+    fail(Verdict::race, self.name + (write ? " writes " : " reads ") +
+                            name_of(static_cast<std::int32_t>(locate(object))) + ", which " + threads_[other]->name +
+                            " " + what + " and nothing orders the two");
+  };
+  if (location.writer >= 0 && location.writer != static_cast<int>(self.id)) {
+    const auto writer = static_cast<std::size_t>(location.writer);
+    if (location.written > self.clock[writer]) conflict(writer, "wrote");
+  }
+  if (write) {
+    for (std::size_t i = 0; i < live_; ++i) {
+      if (i != self.id && location.reads[i] > self.clock[i]) conflict(i, "read");
+    }
+    location.writer = static_cast<int>(self.id);
+    location.written = self.clock[self.id];
+  } else {
+    location.reads.set(self.id, self.clock[self.id]);
+  }
+}
+
+std::string Execution::name_of(std::int32_t label) const {
+  if (label < 0) return "";
+  const auto* address = static_cast<const char*>(locations_[static_cast<std::size_t>(label)].address);
+  for (const World::Name& name : names_) {
+    if (address < name.begin || address >= name.begin + name.size) continue;
+    const auto offset = address - name.begin;
+    return offset == 0 ? name.label : name.label + "+" + std::to_string(offset);
+  }
+  return "object " + std::to_string(label + 1);
+}
+
+std::string Execution::value_text(std::uint64_t value, bool pointer) const {
+  if (pointer) return value == 0 ? "null" : "&" + name_of(static_cast<std::int32_t>(value - 1));
+  if (value < 100'000) return std::to_string(value);
+  if (static_cast<std::int64_t>(value) < 0 && static_cast<std::int64_t>(value) > -100'000) {
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
+  char hex[20];
+  std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(value));
+  return hex;
+}
+
+std::string Execution::describe(const Event& event) const {
+  if (event.action.variant == Variant::flush)
+    return "  its delayed store to " + name_of(event.object) + " reaches memory";
+  std::string text(to_string(event.op));
+  if (event.op == Op::start || event.op == Op::join) return text + " " + thread_name(event.after);
+  if (event.op == Op::sleep) return text + " " + std::to_string(event.after) + " ns";
+  if (event.op == Op::futex_sleep) {
+    text = event.action.variant == Variant::timeout    ? "deadline passes at "
+           : event.action.variant == Variant::spurious ? "wakes for no reason at "
+                                                       : "wakes at ";
+    return text + name_of(event.object);
+  }
+  if (event.object >= 0) text += " " + name_of(event.object);
+  const bool pointer = event.pointer;
+  switch (event.op) {
+    case Op::load:
+      text += " = " + value_text(event.before, pointer);
+      break;
+    case Op::store:
+      text += " := " + value_text(event.after, pointer);
+      if (event.action.variant == Variant::delayed) text += ", delayed";
+      break;
+    case Op::lock:
+    case Op::unlock:
+    case Op::pause:
+    case Op::yield:
+    case Op::begin:
+    case Op::light_fence:
+    case Op::heavy_fence:
+      return text;
+    case Op::try_lock:
+      return text + (event.wrote ? ", taken" : ", held by another");
+    case Op::fence:
+      break;
+    case Op::futex_wait:
+      return text + " = " + value_text(event.before, false) + ", expected " + value_text(event.after, false) +
+             (event.before == event.after ? ", goes to sleep" : ", changed");
+    case Op::futex_wake:
+      return text + ", woke " + std::to_string(event.after);
+    case Op::compare_exchange:
+    case Op::compare_exchange_weak:
+      text += event.wrote ? " " + value_text(event.before, pointer) + " -> " + value_text(event.after, pointer)
+                          : " failed, found " + value_text(event.before, pointer);
+      if (event.action.variant == Variant::spurious) text += ", spuriously";
+      break;
+    default:
+      text += " " + value_text(event.before, pointer) + " -> " + value_text(event.after, pointer);
+  }
+  return text + " (" + std::string(to_string(event.order)) + ")";
+}
+
+std::string Execution::describe() const {
+  std::size_t widest = 0;
+  for (std::size_t i = 0; i < live_; ++i) widest = std::max(widest, threads_[i]->name.size());
+  std::string text;
+  std::size_t step = 0;
+  constexpr std::size_t head = 100;
+  constexpr std::size_t tail = 100;
+  for (const Event& event : events_) {
+    ++step;
+    if (step > head && step + tail <= events_.size()) {
+      if (step == head + 1)
+        text += "       ... " + std::to_string(events_.size() - head - tail) + " steps left out ...\n";
+      continue;
+    }
+    const std::string number = std::to_string(step);
+    const std::string& name = thread_name(event.action.thread);
+    text += std::string(number.size() < 5 ? 5 - number.size() : 0, ' ') + number + "  " + name +
+            std::string(widest - name.size() + 2, ' ') + describe(event) + "\n";
+  }
+  return text;
+}
+
+std::string Execution::waits_for(const LogicalThread& thread) const {
+  const auto entry = location_of_.find(thread.pending.object);
+  const std::string object =
+      entry == location_of_.end() ? "an object" : name_of(static_cast<std::int32_t>(entry->second));
+  if (thread.sleeping) return "sleeps on futex " + object;
+  if (thread.pending.op == Op::lock) {
+    const int owner = entry == location_of_.end() ? -1 : locations_[entry->second].owner;
+    return "waits for lock " + object +
+           (owner < 0 ? "" : ", held by " + threads_[static_cast<std::size_t>(owner)]->name);
+  }
+  if (thread.pending.op == Op::join) {
+    return "waits for the end of " + static_cast<const LogicalThread*>(thread.pending.object)->name;
+  }
+  return "is stuck before " + std::string(to_string(thread.pending.op));
+}
+
+std::string Execution::report_deadlock() const {
+  std::string text = "nobody can go on";
+  for (std::size_t i = 0; i < live_; ++i) {
+    if (!threads_[i]->finished) text += "; " + threads_[i]->name + " " + waits_for(*threads_[i]);
+  }
+  return text;
+}
+
+void check(bool condition, const char* message) {
+  if (!condition) fail(message);
+}
+
+void fail(std::string message) {
+  if (active == nullptr) {
+    std::fprintf(stderr, "explorer: check failed outside an exploration: %s\n", message.c_str());
+    std::abort();
+  }
+  hook::running = false;
+  active->fail(Verdict::assertion, std::move(message));
+  throw CheckFailed{};
+}
+
+namespace hook {
+
+void point(const Access& access) noexcept {
+  Inside inside;
+  active->point(access);
+}
+void done(std::uint64_t before, std::uint64_t after, bool wrote, std::memory_order order) noexcept {
+  Inside inside;
+  active->done(before, after, wrote, order);
+}
+void created(const void* object) noexcept {
+  Inside inside;
+  active->created(object);
+}
+bool store_delayed() noexcept {
+  return active->store_delayed();
+}
+void buffer_store(void* object, const void* bytes, std::size_t size, WriteBack write) noexcept {
+  Inside inside;
+  active->buffer_store(object, bytes, size, write);
+}
+bool pending_store(const void* object, void* bytes, std::size_t size) noexcept {
+  return active->pending_store(object, bytes, size);
+}
+bool cas_fails_spuriously() noexcept {
+  return active->cas_fails_spuriously();
+}
+Wake futex_sleep(const void* word, std::int64_t deadline) noexcept {
+  Inside inside;
+  return active->futex_sleep(word, deadline);
+}
+int futex_wake(const void* word, int count) noexcept {
+  Inside inside;
+  return active->futex_wake(word, count);
+}
+std::int64_t now() noexcept {
+  return active->now();
+}
+void advance(std::int64_t ns) noexcept {
+  active->advance(ns);
+}
+std::uint64_t seed() noexcept {
+  return active->seed();
+}
+int start_thread(const char* name, std::move_only_function<void()> body) {
+  Inside inside;
+  return active->start_thread(name, std::move(body));
+}
+void join_thread(int thread) noexcept {
+  Inside inside;
+  active->join_thread(thread);
+}
+void plain_access(const void* object, bool write) noexcept {
+  Inside inside;
+  active->plain_access(object, write);
+}
+
+}  // namespace hook
+
+}  // namespace weft::inline v0::verify
