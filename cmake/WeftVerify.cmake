@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: MIT
-# The real code once more with WEFT_VERIFY=1 (instrumented seams), the explorer that drives it (verify/explorer/), and the
-# scenarios: every other .cpp under verify/ holds doctest cases and becomes one ctest, verify.<name>.
+# weft_explored: the library once more with WEFT_VERIFY=1 (instrumented seams) and the explorer that drives it
+# (verify/explorer/). Its inline namespace has another name, so that mixing it with the plain library does not link.
+# weft_verify: the program with all scenarios; verify/scenarios/deque.cpp becomes the ctest verify.deque.
 file(GLOB explorer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/explorer/*.cpp)
-file(GLOB_RECURSE scenarios CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/*.cpp)
-list(FILTER scenarios EXCLUDE REGEX "/verify/explorer/[^/]*$")
-if(NOT explorer)
-  return()
-endif()
-
 weft_library(weft_explored STATIC EXCLUDE_FROM_ALL)
 target_sources(weft_explored PRIVATE ${explorer})
-target_compile_definitions(weft_explored PUBLIC WEFT_VERIFY=1)
+target_compile_definitions(weft_explored PUBLIC WEFT_VERIFY=1 v0=v0_verify)
 target_include_directories(weft_explored PUBLIC ${PROJECT_SOURCE_DIR}/verify ${PROJECT_SOURCE_DIR}/src)
 
-if(scenarios)
-  add_executable(weft_verify ${scenarios})
-  target_link_libraries(weft_verify PRIVATE weft_test_main weft_explored weft_warnings)
-  foreach(file IN LISTS scenarios)
-    get_filename_component(noun ${file} NAME_WE)
-    string(REGEX REPLACE "_(test|scenario|scenarios)$" "" noun ${noun})
-    weft_add_doctest(verify.${noun} weft_verify ${file} verify)
-  endforeach()
-endif()
+file(GLOB scenarios CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/scenarios/*.cpp)
+add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${scenarios})
+target_link_libraries(weft_verify PRIVATE weft_explored weft_warnings)
+foreach(file IN LISTS scenarios)
+  get_filename_component(group ${file} NAME_WE)
+  add_test(NAME verify.${group} COMMAND weft_verify --group ${group})
+  set_tests_properties(verify.${group} PROPERTIES LABELS verify TIMEOUT 300)
+endforeach()
+
+# The explorer's own tests.
+file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verify/*_test.cpp)
+add_executable(weft_verify_tests ${tests})
+target_link_libraries(weft_verify_tests PRIVATE weft_test_main weft_explored weft_warnings)
+foreach(file IN LISTS tests)
+  get_filename_component(noun ${file} NAME_WE)
+  string(REGEX REPLACE "_test$" "" noun ${noun})
+  weft_add_doctest(verify.self.${noun} weft_verify_tests ${file} verify)
+endforeach()

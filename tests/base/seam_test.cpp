@@ -171,6 +171,13 @@ TEST_CASE("seam: where membarrier is missing or forbidden both sides keep real f
 
 namespace {
 
+// The other side may have to share our core.
+void wait_for(const std::atomic<int>& word, int value) {
+  for (int spins = 0; word.load(std::memory_order_acquire) != value; ++spins) {
+    spins < 200 ? seam::pause() : seam::yield_thread();
+  }
+}
+
 // Two threads store, fence and look at the other's store. Counts the rounds in which both missed it [SEAM-2].
 long both_missed(int rounds) {
   alignas(64) std::atomic<int> left{0};
@@ -182,7 +189,7 @@ long both_missed(int rounds) {
   long missed = 0;
   auto light = seam::Thread::start("light", [&] {
     for (int i = 1; i <= rounds; ++i) {
-      while (round.load(std::memory_order_acquire) != i) seam::pause();
+      wait_for(round, i);
       left.store(1, std::memory_order_relaxed);
       seam::light_fence();
       seen_by_light = right.load(std::memory_order_relaxed);
@@ -196,7 +203,7 @@ long both_missed(int rounds) {
     right.store(1, std::memory_order_relaxed);
     seam::heavy_fence();
     seen_by_heavy = left.load(std::memory_order_relaxed);
-    while (done.load(std::memory_order_acquire) != i) seam::pause();
+    wait_for(done, i);
     if (seen_by_light == 0 && seen_by_heavy == 0) ++missed;
   }
   light.join();
