@@ -33,31 +33,13 @@
 #include <typeinfo>
 #include <utility>
 
-namespace weft::inline v0 {
+#include "weft/detail/payload_ops.hpp"
 
-class Payload;
+namespace weft::inline v0 {
 
 struct PayloadTypeError : std::logic_error {
   using std::logic_error::logic_error;
 };
-
-// True if moving a T and destroying the source equals copying its bytes. Programs may specialise it for their types.
-template <class T>
-inline constexpr bool trivially_relocatable = std::is_trivially_copyable_v<T>;
-template <>
-inline constexpr bool trivially_relocatable<std::exception_ptr> = true;
-template <class T>
-inline constexpr bool trivially_relocatable<std::shared_ptr<T>> = true;
-template <class T>
-inline constexpr bool trivially_relocatable<std::weak_ptr<T>> = true;
-template <class T>
-inline constexpr bool trivially_relocatable<std::unique_ptr<T>> = true;
-
-}  // namespace weft::inline v0
-
-#include "weft/detail/payload_ops.hpp"
-
-namespace weft::inline v0 {
 
 class Payload {
  public:
@@ -70,7 +52,7 @@ class Payload {
   Payload(T&& value) {
     detail::check_payload_source<std::decay_t<T>>();
     if constexpr (std::is_array_v<std::remove_reference_t<T>>) {
-      construct<detail::payload_stored_t<std::decay_t<T>>>(detail::text_of(value));
+      construct<detail::payload_stored_t<std::decay_t<T>>>(detail::text_of_array(value));
     } else if constexpr (detail::is_c_string<std::decay_t<T>>) {
       construct<std::string>(detail::text_of(static_cast<const char*>(value)));
     } else {

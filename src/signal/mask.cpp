@@ -19,8 +19,8 @@ void throw_null_mask() {
 }  // namespace detail
 
 std::string to_string(const Mask& mask) {
-  std::string text =
-      "catches " + to_string(mask.mask) + ", passes " + to_string(mask.pass) + ", ended by " + to_string(mask.ends);
+  auto show = [](SignalSet set) { return set.empty() ? "nothing" : to_string(set); };
+  std::string text = "catches " + show(mask.mask) + ", passes " + show(mask.pass) + ", ended by " + show(mask.ends);
   switch (mask.env) {
     case Env::none:
       break;

@@ -52,13 +52,26 @@ std::string describe_unsigned(unsigned long long value) {
   return std::to_string(value);
 }
 
-std::string describe_floating(double value) {
+namespace {
+
+// The shortest text that reads back as the same number.
+template <class T>
+std::string shortest(T value, int most_digits, T (*read)(const char*, char**)) {
   char text[32];
-  for (int digits = 6; digits <= 17; ++digits) {  // the shortest that reads back as the same number
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value) break;
+  for (int digits = 6; digits <= most_digits; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
+    if (read(text, nullptr) == value) break;
   }
   return text;
+}
+
+}  // namespace
+
+std::string describe_float(float value) {
+  return shortest(value, 9, &std::strtof);
+}
+std::string describe_double(double value) {
+  return shortest(value, 17, &std::strtod);
 }
 
 std::string describe_exception(const std::exception_ptr& error) {

@@ -2,8 +2,7 @@
 #include "weft/signal.hpp"
 
 #include <stdexcept>
-
-#include "signal/builtin.hpp"
+#include <string>
 
 namespace weft::inline v0 {
 
@@ -18,18 +17,5 @@ void throw_bad_user_signal(unsigned n) {
 }
 
 }  // namespace detail
-
-std::string to_string(SignalSet set) {
-  if (set.empty()) return "ok";
-  std::string text = "|";
-  for (unsigned n = 0; n < 64; ++n) {
-    SignalSet bit = SignalSet::bit(n);
-    if (!set.contains(bit)) continue;
-    if (text.size() > 1) text += ' ';
-    std::string_view name = detail::builtin_name(bit);
-    text += name.empty() ? "bit" + std::to_string(n) : std::string(name);
-  }
-  return text + "|";
-}
 
 }  // namespace weft::inline v0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What: the table of functions behind a Payload's type, the flags beside its address, and the rules which types may
-// be a payload. Included by weft/payload.hpp only.
+// be a payload.
 #pragma once
 
 #include <concepts>
@@ -8,11 +8,31 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+
+namespace weft::inline v0 {
+
+class Payload;
+
+// True if moving a T and destroying the source equals copying its bytes. Programs may specialise it for their types.
+template <class T>
+inline constexpr bool trivially_relocatable = std::is_trivially_copyable_v<T>;
+template <>
+inline constexpr bool trivially_relocatable<std::exception_ptr> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::shared_ptr<T>> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::weak_ptr<T>> = true;
+template <class T>
+inline constexpr bool trivially_relocatable<std::unique_ptr<T>> = true;
+
+}  // namespace weft::inline v0
 
 namespace weft::inline v0::detail {
 
@@ -50,7 +70,8 @@ std::string describe_bool(bool value);
 std::string describe_char(char value);
 std::string describe_signed(long long value);
 std::string describe_unsigned(unsigned long long value);
-std::string describe_floating(double value);
+std::string describe_float(float value);
+std::string describe_double(double value);
 std::string describe_exception(const std::exception_ptr& error);
 
 template <class T>
@@ -90,8 +111,10 @@ struct PayloadFunctions {
       return describe_bool(value);
     } else if constexpr (std::is_same_v<T, char>) {
       return describe_char(value);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return describe_float(value);
     } else if constexpr (std::is_floating_point_v<T>) {
-      return describe_floating(static_cast<double>(value));
+      return describe_double(static_cast<double>(value));
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       return describe_signed(value);
     } else if constexpr (std::is_integral_v<T>) {
@@ -137,12 +160,21 @@ inline void hold_apart(std::uint64_t& word) noexcept {
 #endif
 }
 
+// Copies bytes that may never have been written (an empty payload, the end of a struct of 24 bytes).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 inline void copy_word(unsigned char* to, const unsigned char* from) noexcept {
   std::uint64_t word;
   std::memcpy(&word, from, sizeof word);
   hold_apart(word);
   std::memcpy(to, &word, sizeof word);
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 template <class T>
 inline constexpr bool is_in_place_type = false;
@@ -208,7 +240,7 @@ inline std::string_view text_of(const char* text) {
 }
 
 template <std::size_t N>
-std::string_view text_of(const char (&text)[N]) {
+std::string_view text_of_array(const char (&text)[N]) {
   const void* end = std::memchr(text, '\0', N);
   return {text, end ? static_cast<std::size_t>(static_cast<const char*>(end) - text) : N};
 }
