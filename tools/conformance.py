@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Which rows of requirements.tsv are shown by tests that ran and passed.
 
-A test case names the ids it shows in its own name: "channel: close wakes all receivers [W-063]". Doctest cases and
-ctests count. An id is done iff at least one case naming it ran and every case naming it ran and passed.
+A test case names the ids it shows in its own name: "channel: close wakes all receivers [W-063]". Doctest cases,
+explorer scenarios (which pass when the ctest of their group does) and ctests count. An id is done iff at least one case
+naming it ran and every case naming it ran and passed.
 """
 
 import argparse
@@ -27,9 +28,9 @@ def owed_ids(table):
 
 
 def listed_tests(build):
-    """(ctests to run, programs made of doctest cases) of a build tree."""
+    """(ctests, programs made of doctest cases, {ctest: command} of explorer scenarios) of a build tree."""
     answer = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], check=True, capture_output=True)
-    names, programs = [], set()
+    names, programs, scenarios = [], set(), {}
     for test in json.loads(answer.stdout)["tests"]:
         labels = next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
         if "house" in labels:
@@ -37,13 +38,21 @@ def listed_tests(build):
         names.append(test["name"])
         if "doctest" in labels and "command" in test:
             programs.add(test["command"][0])
-    return names, sorted(programs)
+        elif "verify" in labels and "command" in test:
+            scenarios[test["name"]] = test["command"]
+    return names, sorted(programs), scenarios
 
 
 def listed_cases(program):
     """The names of all doctest cases in a program, whether or not they get to run."""
     answer = subprocess.run([program, "--list-test-cases", "--reporters=xml"], check=True, capture_output=True)
     return [case.get("name") for case in ElementTree.fromstring(answer.stdout).iter("TestCase")]
+
+
+def listed_scenarios(command):
+    """The names of the explorer scenarios that a ctest runs; the list has their group in the first column."""
+    answer = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True)
+    return [line.split(None, 1)[1] for line in answer.stdout.splitlines() if line.strip()]
 
 
 def judge_cases(log, listed):
@@ -61,7 +70,7 @@ def judge_cases(log, listed):
 
 def run(build, jobs):
     """Runs the suite; gives {case or ctest name: True if it ran and never failed, else False}."""
-    names, programs = listed_tests(build)
+    names, programs, scenarios = listed_tests(build)
     log, junit = build / "conformance.log", build / "conformance.xml"
     log.unlink(missing_ok=True)
     junit.unlink(missing_ok=True)
@@ -73,6 +82,10 @@ def run(build, jobs):
         results[case.get("name")] = case.get("status") == "run"
     for name in names:
         results.setdefault(name, False)
+
+    for test, command in scenarios.items():
+        for scenario in listed_scenarios(command):
+            results[scenario] = results[test]
 
     listed = [name for program in programs for name in listed_cases(program)]
     results.update(judge_cases(log.read_text(errors="replace") if log.exists() else "", listed))

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-#: usage: ./dev verify [FILTER]
+#: usage: ./dev verify [TEXT] [flags of weft_verify]
 #:
-#: Builds verify/ optimised, with every seam instrumented, and runs the explorer scenarios (or those whose name matches).
+#: Builds verify/ optimised, with every seam instrumented, and runs the explorer scenarios (or those whose name contains
+#: TEXT). Flags go to the program: --list, --group, --mode dfs|pct|random, --bound N, --seed N, --replay STRING, ...;
+#: `./dev verify --flags` prints them all.
 
+arguments=()
 case ${1:-} in
   -h | --help) help_of verify; exit 0 ;;
-  -*) refuse "it does not know '$1'" ;;
+  --flags) shift; arguments=(--help) ;;
+  "" | -*) ;;
+  *) arguments=(--run "$1"); shift ;;
 esac
-[ $# -le 1 ] || refuse "one filter at a time"
-source "$ROOT/tools/dev/suite.sh"
 setup_for test
 configure verify
-build verify
-run_ctest verify ${1:+-R "$1"}
+build verify weft_verify
+exec "$ROOT/build/verify/weft_verify" "${arguments[@]}" "$@"
