@@ -90,6 +90,11 @@ class Layers(Planted):
         self.write("src/base/a.cpp", '#include "base/gone.hpp"\n')
         self.assert_one(self.layer_faults(), "src/base/a.cpp:1:", "no file of ours")
 
+    def test_a_test_may_include_the_helpers_beside_it(self):
+        self.write("tests/base/help.hpp", "")
+        self.write("tests/base/a_test.cpp", '#include "base/help.hpp"\n')
+        self.assertEqual(self.layer_faults(), [])
+
     def test_our_headers_are_included_with_quotes(self):
         self.write("include/weft/low.hpp", "")
         self.write("src/base/a.cpp", "#include <weft/low.hpp>\n")
