@@ -20,6 +20,10 @@ if(WEFT_CLANG_FORMAT)
   weft_house_test(format ${PROJECT_SOURCE_DIR}/dev format --check)
 endif()
 
+if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
+  weft_house_test(objects ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tools/house/objects.py $<TARGET_FILE:weft>)
+endif()
+
 if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   return()  # the rest looks at the source with both compilers; once, in the plain build, is enough
 endif()

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "house"))
 
 import layers  # noqa: E402
+import objects  # noqa: E402
 import spdx  # noqa: E402
 import tree  # noqa: E402
 import words  # noqa: E402
@@ -126,6 +127,16 @@ class Words(Planted):
     def test_an_allowance_that_is_not_used_must_go(self):
         self.write("src/base/sys.cpp", "int f();\n")
         self.assert_one(self.faults(), "tools/house/words.txt:", "remove the line")
+
+
+class Objects(unittest.TestCase):
+    def test_the_function_that_touches_thread_local_storage_is_named(self):
+        text = ("a.cpp.o:     file format elf64-x86-64\n\n0000 <weft::plain()>:\n   0:\tmov    %fs:0x28,%rax\n"
+                "0010 <weft::cached()>:\n  10:\tmov    %fs:0x0,%rax\n\t\t\t15: R_X86_64_TPOFF32\tslot\n"
+                "b.cpp.o:     file format elf64-x86-64\n0000 <weft::reads()>:\n   0:\tcall 5\n"
+                "\t\t\t1: R_X86_64_PLT32\t__errno_location-0x4\n")
+        self.assertEqual(objects.find_uses(text), [("a.cpp.o", "weft::cached()", "thread_local"),
+                                                   ("b.cpp.o", "weft::reads()", "errno")])
 
 
 class Spdx(Planted):
