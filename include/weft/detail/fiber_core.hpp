@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// What: the fiber itself. It lies at the top of its own stack; a thread's own context is a FiberCore too (the root).
+//
+//            new ---resume---> alive ---emit, caught above---> suspended
+//             |                 ^  |                              |
+//             |                 |  +--body returned----> dead     |
+//             |                 |  +--body threw-------> error    |
+//             |                 +--------resume, cancel-----------+
+//             +--cancel, kill--> error            kill, last handle dropped: through alive to error
+//
+// A chain that froze (an inner fiber's signal went past it) is derived, not stored: its fibers are `alive` with a
+// pending child, and the outermost one is unclaimed.
+//
+// Invariants
+//   [FIB-1] `parent` is set exactly while some frame is inside resume() of this fiber, running or frozen, except for
+//           the outermost fiber of a frozen chain, whose resumer has gone on.
+//   [FIB-2] `claim` is 1 from resume to the return of resume. In a frozen chain the inner fibers keep theirs; who wants
+//           to run one of them claims the outermost.
+//   [FIB-3] The canonical event of a stop is in the fiber that stopped: the emitter, or the one that ended.
+//   [FIB-4] Only the thread that holds the claim touches anything but `claim`, `refs` and the root's `attention`.
+//   [FIB-5] `root` of every fiber of a running chain is the root of the thread that runs it. A fiber never looks at a
+//           thread_local: it asks its root.
+// Threads: see FIB-4. Rejected: a state word with atomic transitions per resume (two locked instructions more).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <source_location>
+
+#include "weft/detail/context.hpp"
+#include "weft/detail/seam.hpp"
+#include "weft/detail/stack.hpp"
+#include "weft/detail/tools.hpp"
+#include "weft/event.hpp"
+#include "weft/mask.hpp"
+
+namespace weft::inline v0 {
+
+enum class State : std::uint8_t { new_, alive, suspended, dead, error };
+
+namespace detail {
+
+struct Binding;
+struct Carrier;
+
+// What __cxa_get_globals() points at: the handler stack and the count of exceptions in flight of the running stack.
+struct EhGlobals {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+};
+
+enum Deliver : std::uint8_t { deliver_value, deliver_error, deliver_kill };
+
+enum FiberFlag : std::uint8_t {
+  flag_fp = 1,         // keeps its own floating-point control words
+  flag_killed = 2,     // unwinding because of kill; `ends` is everything, so that no emit leaves it
+  flag_detached = 4,   // its last handle went away while it ran: whoever gets control back destroys it
+  flag_shares = 8,     // sees the bindings of `shared_with`, so it stays with that fiber's thread
+  flag_keeps = 16,     // and keeps that fiber's memory
+  flag_root = 32,
+};
+
+// What fibers above would do with a request, precomputed at resume.
+enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4 };
+
+struct alignas(64) FiberCore {
+  // Line 0: what a switch and a signal walk read.
+  Context ctx;
+  SignalSet mask;
+  SignalSet pass;
+  SignalSet ends;
+  FiberCore* parent = nullptr;
+
+  // Line 1: what resume and emit touch besides.
+  FiberCore* child = nullptr;  // pending: its event has not been accepted yet
+  FiberCore* root = nullptr;
+  EhGlobals eh;
+  seam::Atomic<std::uint32_t> claim{0};  // [FIB-2]; taken with acquire, given up with release
+  std::uint32_t depth = 0;
+  State state = State::new_;
+  std::uint8_t deliver = deliver_value;
+  std::uint8_t flags = 0;
+  std::uint8_t catches = 0;  // Above bits that this fiber's own mask adds
+  std::uint8_t above = 0;    // parent's | catches, as of the last resume
+  std::uint64_t last_child_id = 0;
+  FiberCore* last_child = nullptr;  // weak: valid only while its id is last_child_id
+
+  // Line 2
+  Event last;
+  void (*run)(FiberCore*) = nullptr;
+  void (*drop)(FiberCore*) = nullptr;  // destroys the closure; null when there is nothing (left) to destroy
+
+  // Cold.
+  void* closure = nullptr;
+  seam::Atomic<std::uint32_t> refs{1};
+  std::uint64_t id = 0;
+  std::exception_ptr failure;       // what ended it
+  Event* end_event = nullptr;       // the event inside `failure`, if that is a SignalError
+  FiberCore* kept = nullptr;        // strong: the finished child whose uncaught event ended this fiber
+  FiberCore* shared_with = nullptr;  // whose bindings it sees
+  Binding* bindings = nullptr;
+  void* pending_trace = nullptr;
+  std::uint32_t fp_words[2] = {};
+  std::uint32_t swallowed_yields = 0;
+  void* user_slot = nullptr;
+  void (*user_destroy)(void*) = nullptr;
+  Slot slot;
+  std::source_location site;
+  char name[24] = {};
+  ToolState tools;
+
+  // Roots only.
+  EhGlobals* thread_eh = nullptr;
+  Carrier* carrier = nullptr;
+  seam::Atomic<std::uint32_t> attention{0};  // pending interrupts; any thread adds, the owner takes
+};
+static_assert(offsetof(FiberCore, parent) + 8 == 64);
+static_assert(sizeof(FiberCore) <= 640);
+
+// This thread's own context. The one use of thread_local; never inlined, so no caller can keep its address over a
+// switch.
+[[gnu::noinline]] FiberCore* thread_root();
+
+inline FiberCore* core_of(Slot slot) {
+  return reinterpret_cast<FiberCore*>(slot.ceiling() - sizeof(FiberCore));
+}
+
+[[gnu::always_inline]] inline FiberCore* current_core() {
+  const std::uintptr_t sp = stack_pointer();
+  const unsigned shift = slot_shift_of[sp >> chunk_shift];
+  if (shift != 0) [[likely]]
+    return reinterpret_cast<FiberCore*>(slot_ceiling(sp, shift) - sizeof(FiberCore));
+  return thread_root();
+}
+
+// Goes to `to` and returns, when somebody comes back here, what they passed. Exception state belongs to the fiber.
+[[gnu::always_inline]] inline void* switch_fiber(FiberCore& from, FiberCore& to, void* arg, bool last = false) {
+  EhGlobals* eh = from.root->thread_eh;
+  from.eh = *eh;
+  *eh = to.eh;
+  tools_before_switch(from.tools, to.tools, last);
+  void* back = switch_context(from.ctx, to.ctx, arg);
+  tools_after_switch(from.tools);
+  return back;
+}
+
+// Slow halves, src/fiber/fiber.cpp.
+const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& value, Deliver how);
+const Event& finish_resume(FiberCore* self, FiberCore* fiber);
+Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime);
+Payload deliver_slow(FiberCore* self);
+void destroy_core(FiberCore* core) noexcept;
+// `scoped`: the fiber will not outlive the frame that makes it, so it may borrow what it shares.
+FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, const Mask& mask, std::size_t stack_size,
+                       bool scoped);
+void retain(FiberCore* core) noexcept;
+extern std::uint32_t max_depth;
+
+inline void release(FiberCore* core) noexcept {
+  if (core->refs.load(std::memory_order_acquire) == 1 || core->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy_core(core);
+}
+
+inline bool finished(const FiberCore& core) {
+  return core.state >= State::dead;
+}
+
+[[gnu::always_inline]] inline bool try_claim(FiberCore* fiber) {
+  std::uint32_t free = 0;
+  return fiber->claim.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+// What resume does once control is back in `self`. `from` is the fiber that stopped.
+[[gnu::always_inline]] inline const Event& settle(FiberCore* self, FiberCore* fiber, FiberCore* from) {
+  self->child = nullptr;
+  fiber->parent = nullptr;
+  if (from->state == State::suspended && !(fiber->flags & flag_detached)) [[likely]] {
+    fiber->claim.store(0, std::memory_order_release);
+    return from->last;
+  }
+  return finish_resume(self, fiber);
+}
+
+// resume for a claimed fiber (or one that has a single owner).
+[[gnu::always_inline]] inline const Event& resume_claimed(FiberCore* self, FiberCore* fiber, Payload&& value) {
+  const auto above = static_cast<std::uint8_t>(self->above | fiber->catches);
+  FiberCore* root = self->root;
+  const bool plain = fiber->state != State::dead && fiber->state != State::error && fiber->root == root &&
+                     fiber->above == above && self->depth < max_depth &&
+                     root->attention.load(std::memory_order_relaxed) == 0;
+  if (!plain) [[unlikely]]
+    return drive(self, fiber, true, std::move(value), deliver_value);
+  FiberCore* target = fiber;
+  while (target->child != nullptr) {
+    if (finished(*target->child)) [[unlikely]]
+      return drive(self, fiber, true, std::move(value), deliver_value);
+    target = target->child;
+  }
+  if (target->above & above_fp) [[unlikely]]
+    return drive(self, fiber, true, std::move(value), deliver_value);
+  self->child = fiber;
+  self->last_child = fiber;
+  self->last_child_id = fiber->id;
+  fiber->parent = self;
+  fiber->depth = self->depth + 1;
+  target->last.value = std::move(value);
+  target->state = State::alive;
+  return settle(self, fiber, static_cast<FiberCore*>(switch_fiber(*self, *target, target)));
+}
+
+[[gnu::always_inline]] inline Payload emit_from(FiberCore* self, SignalSet bits, Payload&& value) {
+  if (!bits.empty() && !bits.overlaps(sig::not_emittable)) [[likely]] {
+    SignalSet ends;
+    FiberCore* fiber = self;
+    for (;;) {
+      ends |= fiber->ends;
+      if (fiber->mask.overlaps(bits) && !fiber->pass.overlaps(bits)) break;  // a root catches everything: it ends here
+      fiber = fiber->parent;
+    }
+    FiberCore* catcher = fiber->parent;
+    if (catcher != nullptr && !ends.overlaps(bits) && !(self->above & above_fp) &&
+        self->root->attention.load(std::memory_order_relaxed) == 0) [[likely]] {
+      self->last.bits = bits;
+      self->last.value = std::move(value);
+      self->state = State::suspended;
+      switch_fiber(*self, *catcher, self);
+      if (self->deliver != deliver_value) [[unlikely]]
+        return deliver_slow(self);
+      return std::move(self->last.value);
+    }
+  }
+  return emit_slow(self, bits, std::move(value), false);
+}
+
+}  // namespace detail
+}  // namespace weft::inline v0

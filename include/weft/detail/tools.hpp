@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// What: what AddressSanitizer and ThreadSanitizer must be told of each switch, behind one pair of functions. In a plain
+// build both are empty. (Valgrind learns of stacks when they are carved, src/fiber/tool_hooks.hpp, and sees the rest.)
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+#ifndef WEFT_ASAN
+#define WEFT_ASAN 0
+#endif
+#ifndef WEFT_TSAN
+#define WEFT_TSAN 0
+#endif
+
+#if WEFT_ASAN
+extern "C" {
+void __sanitizer_start_switch_fiber(void** fake_stack_save, const void* bottom, std::size_t size);
+void __sanitizer_finish_switch_fiber(void* fake_stack_save, const void** bottom_old, std::size_t* size_old);
+void __asan_unpoison_memory_region(const volatile void* address, std::size_t size);
+}
+#endif
+#if WEFT_TSAN
+extern "C" {
+void* __tsan_get_current_fiber(void);
+void* __tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void* fiber);
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+}
+#endif
+
+namespace weft::inline v0::detail {
+
+// Kept in every fiber so that its layout does not depend on the build; unused words in a plain build.
+struct ToolState {
+  const void* bottom = nullptr;  // lowest usable address of the stack
+  std::size_t size = 0;
+  void* fake_stack = nullptr;  // ASan
+  void* tsan_fiber = nullptr;
+};
+
+[[gnu::always_inline]] inline void tools_before_switch([[maybe_unused]] ToolState& from, [[maybe_unused]] ToolState& to,
+                                                       [[maybe_unused]] bool last) {
+#if WEFT_ASAN
+  __sanitizer_start_switch_fiber(last ? nullptr : &from.fake_stack, to.bottom, to.size);
+#endif
+#if WEFT_TSAN
+  __tsan_switch_to_fiber(to.tsan_fiber, 0);
+#endif
+}
+
+[[gnu::always_inline]] inline void tools_after_switch([[maybe_unused]] ToolState& self) {
+#if WEFT_ASAN
+  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+#endif
+}
+
+}  // namespace weft::inline v0::detail

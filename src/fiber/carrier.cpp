@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "fiber/carrier.hpp"
+
+#include <cxxabi.h>
+#include <pthread.h>
+
+#include <new>
+
+#include "fiber/overflow.hpp"
+#include "fiber/stack_pool.hpp"
+#include "fiber/tool_hooks.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+// Storage without constructor or destructor, so that fibers may be used by, and after, other thread_local objects.
+alignas(Carrier) thread_local unsigned char carrier_storage[sizeof(Carrier)];
+thread_local Carrier* this_carrier = nullptr;
+
+void close_carrier(Carrier& carrier) noexcept {
+  carrier.closed = true;
+  pool_release(carrier.cache, carrier.cached);
+  carrier.cached = 0;
+  drop_failure(carrier);
+  remove_alt_stack(carrier.alt_stack);
+  carrier.alt_stack = nullptr;
+}
+
+struct CloseAtThreadEnd {
+  ~CloseAtThreadEnd() {
+    if (this_carrier != nullptr) close_carrier(*this_carrier);
+  }
+};
+thread_local CloseAtThreadEnd close_at_thread_end;
+
+[[gnu::noinline, gnu::cold]] Carrier* open_carrier() {
+  auto* carrier = new (carrier_storage) Carrier;
+  (void)&close_at_thread_end;  // registers its destructor
+  FiberCore& root = carrier->root;
+  root.mask = sig::all;
+  root.state = State::alive;
+  root.flags = flag_root;
+  root.root = &root;
+  root.carrier = carrier;
+  root.thread_eh = reinterpret_cast<EhGlobals*>(abi::__cxa_get_globals());
+  root.claim.store(1, std::memory_order_relaxed);
+  describe_thread_stack(root.tools);
+  this_carrier = carrier;
+  carrier->alt_stack = install_alt_stack();
+  return carrier;
+}
+
+}  // namespace
+
+FiberCore* thread_root() {
+  Carrier* carrier = this_carrier;
+  if (carrier == nullptr) [[unlikely]]
+    carrier = open_carrier();
+  return &carrier->root;
+}
+
+std::uint64_t fresh_id(Carrier& carrier) {
+  static seam::Atomic<std::uint64_t> next_block{1};
+  constexpr std::uint64_t block = 1024;
+  if (carrier.next_id == carrier.end_id) [[unlikely]] {
+    carrier.next_id = next_block.fetch_add(block, std::memory_order_relaxed);
+    carrier.end_id = carrier.next_id + block;
+  }
+  return carrier.next_id++;
+}
+
+Slot take_stack(Carrier& carrier, std::size_t usable) {
+  static const unsigned default_shift = shift_for(0);
+  const unsigned shift = usable == 0 ? default_shift : shift_for(usable);
+  if (shift == default_shift && carrier.cached > 0) [[likely]]
+    return carrier.cache[--carrier.cached];
+  return pool_allocate(shift);
+}
+
+void give_stack(Carrier& carrier, Slot slot) noexcept {
+  static const unsigned default_shift = shift_for(0);
+  forget_stack_contents(slot);
+  if (slot.shift != default_shift || carrier.closed) {
+    pool_release(&slot, 1);
+    return;
+  }
+  if (carrier.cached == Carrier::cache_size) [[unlikely]] {
+    carrier.cached = Carrier::cache_size / 2;
+    pool_release(carrier.cache + carrier.cached, Carrier::cache_size - carrier.cached);
+  }
+  carrier.cache[carrier.cached++] = slot;
+}
+
+Slot allocate_stack(std::size_t usable) {
+  return take_stack(*current_core()->root->carrier, usable);
+}
+
+void release_stack(Slot slot) noexcept {
+  give_stack(*current_core()->root->carrier, slot);
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What: what the fiber floor keeps per OS thread: the root fiber, a cache of stacks, a block of ids, the alternate
+// signal stack. Reached through a fiber's root, never through a thread_local address kept over a switch.
+// Threads: its own thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/fiber_core.hpp"
+
+namespace weft::inline v0::detail {
+
+struct Failure;  // the trace of the last error that left a fiber on this thread
+
+struct Carrier {
+  static constexpr std::size_t cache_size = 64;
+
+  FiberCore root;
+  Slot cache[cache_size];  // stacks of the default size
+  std::size_t cached = 0;
+  bool closed = false;  // the thread is ending: nothing is cached any more
+  std::uint64_t next_id = 0;
+  std::uint64_t end_id = 0;
+  Failure* failure = nullptr;
+  void* alt_stack = nullptr;
+};
+
+std::uint64_t fresh_id(Carrier& carrier);
+Slot take_stack(Carrier& carrier, std::size_t usable);
+void give_stack(Carrier& carrier, Slot slot) noexcept;
+void drop_failure(Carrier& carrier) noexcept;
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What: private helpers of the chain that more than one file of this floor uses.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "weft/detail/fiber_core.hpp"
+
+namespace weft::inline v0::detail {
+
+std::string describe(const FiberCore& core);  // fiber 12 "reader"
+FiberCore* deepest(FiberCore* fiber);
+FiberCore* outermost(FiberCore* fiber);
+bool frozen(const FiberCore& fiber);
+const Event& event_of(const FiberCore& core);
+const Event& accept_end(FiberCore* self, FiberCore* fiber);
+void drop_closure_of(FiberCore* fiber);
+// Fills in state, event and failure of a fiber whose body is over because of an exception.
+void record_end(FiberCore* fiber, std::exception_ptr failure);
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What: the trace of the last error that left a fiber, kept beside the exception object by the thread's carrier.
+// A fiber's part is taken by its entry frame's personality in the search phase and attached when the fiber has ended;
+// the parts of fibers that the same exception object then ends are appended.
+// Threads: the carrier's own.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "weft/detail/fiber_core.hpp"
+#include "weft/trace.hpp"
+
+namespace weft::inline v0::detail {
+
+struct Failure {
+  std::exception_ptr exception;
+  Trace trace;
+  std::vector<std::exception_ptr> others;
+};
+
+// Called with the throwing frames still on the stack.
+void take_trace(FiberCore* core) noexcept;
+void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept;
+void drop_trace(FiberCore* core) noexcept;
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// The chain: who runs, who catches, who ends. The inline halves are in include/weft/detail/fiber_core.hpp; everything
+// here is the same protocol with its rare cases.
+#include "weft/fiber.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "fiber/carrier.hpp"
+#include "fiber/chain.hpp"
+#include "fiber/fp_words.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+
+std::string describe(const FiberCore& core) {
+  std::string text = "fiber " + std::to_string(core.id);
+  if (core.name[0] != '\0') text += std::string(" \"") + core.name + "\"";
+  return text;
+}
+
+FiberCore* deepest(FiberCore* fiber) {
+  while (fiber->child != nullptr) fiber = fiber->child;
+  return fiber;
+}
+
+FiberCore* outermost(FiberCore* fiber) {
+  while (fiber->parent != nullptr) fiber = fiber->parent;
+  return fiber;
+}
+
+bool frozen(const FiberCore& fiber) {
+  if (fiber.state != State::alive || fiber.child == nullptr) return false;
+  const FiberCore* top = outermost(const_cast<FiberCore*>(&fiber));
+  return !(top->flags & flag_root);
+}
+
+const Event& event_of(const FiberCore& core) {
+  if (finished(core)) return core.end_event != nullptr ? *core.end_event : core.last;
+  if (!frozen(core)) return core.last;
+  const FiberCore* origin = &core;
+  while (origin->child != nullptr) origin = origin->child;
+  return origin->end_event != nullptr ? *origin->end_event : origin->last;
+}
+
+namespace {
+
+[[noreturn]] void refuse(FiberErrc code, const FiberCore& core, const char* why) {
+  throw FiberError(code, describe(core) + " " + why);
+}
+
+// The claim of `fiber` is taken. If that is because it is frozen inside a chain, claims the chain instead and returns
+// its outermost fiber [FIB-2]; otherwise says who has it.
+FiberCore* claim_chain(FiberCore* self, FiberCore* fiber) {
+  FiberCore* top = outermost(fiber);
+  if (top->flags & flag_root) {
+    if (top == self->root)
+      refuse(FiberErrc::alive, *fiber, "is running, further up this chain; a fiber cannot resume itself or its callers");
+    refuse(FiberErrc::foreign, *fiber, "is running on another thread; only one resumer at a time");
+  }
+  if (top == fiber) refuse(FiberErrc::foreign, *fiber, "is being resumed by another thread; only one at a time");
+  if (!try_claim(top))
+    refuse(FiberErrc::child_alive, *fiber, "is frozen in a chain of which another fiber is running on its own");
+  return top;
+}
+
+// Puts a chain under a new parent: its fibers ask another root from now on, and what lies above them may differ.
+void adopt_chain(FiberCore* self, FiberCore* fiber) {
+  std::uint8_t above = self->above;
+  for (FiberCore* f = fiber; f != nullptr; f = f->child) {
+    above = static_cast<std::uint8_t>(above | f->catches);
+    f->root = self->root;
+    f->above = above;
+  }
+}
+
+bool has_catcher(const FiberCore* fiber, SignalSet bits) {
+  while (fiber->parent != nullptr) {
+    if (fiber->mask.overlaps(bits) && !fiber->pass.overlaps(bits)) return true;
+    fiber = fiber->parent;
+  }
+  return false;
+}
+
+bool take_interrupt(FiberCore* root) {
+  std::uint32_t pending = root->attention.load(std::memory_order_relaxed);
+  while (pending != 0) {
+    if (root->attention.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed))
+      return true;
+  }
+  return false;
+}
+
+// make_exception_ptr wants a copy; a payload has none.
+std::exception_ptr signal_exception(Event&& event) {
+  try {
+    throw SignalError(std::move(event));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+std::exception_ptr exception_of(Payload&& error) {
+  if (auto* held = error.get_if<std::exception_ptr>()) return *held;
+  return signal_exception(Event{sig::error, std::move(error)});
+}
+
+// A fiber that never ran ends without running.
+void end_unstarted(FiberCore* fiber, std::exception_ptr failure) {
+  fiber->state = State::alive;
+  drop_closure_of(fiber);
+  record_end(fiber, std::move(failure));
+}
+
+void keep_child(FiberCore* self, FiberCore* fiber) {
+  if (self->flags & flag_root) return;
+  retain(fiber);
+  if (self->kept != nullptr) release(self->kept);
+  self->kept = fiber;
+}
+
+void mark_killed(FiberCore* fiber) {
+  for (FiberCore* f = fiber; f != nullptr && !finished(*f); f = f->child) {
+    f->flags |= flag_killed;
+    f->ends = sig::all;
+  }
+}
+
+}  // namespace
+
+void drop_closure_of(FiberCore* fiber) {
+  if (auto* drop = std::exchange(fiber->drop, nullptr)) drop(fiber);
+}
+
+const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& value, Deliver how) {
+  if (fiber == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
+  FiberCore* chain = nullptr;  // the outermost of a frozen chain that `fiber` is an inner part of
+  FiberCore* chain_parent = nullptr;
+  if (!claimed && !try_claim(fiber)) {
+    chain = claim_chain(self, fiber);
+    chain_parent = fiber->parent;
+  }
+  FiberCore* const claim_holder = chain != nullptr ? chain : fiber;
+  const auto unclaim = [&] { claim_holder->claim.store(0, std::memory_order_release); };
+
+  try {
+    if (finished(*fiber))
+      refuse(FiberErrc::finished, *fiber,
+             how == deliver_value ? "has finished; there is nothing left to resume"
+                                  : "has finished; there is nothing left to cancel");
+    if ((fiber->flags & flag_shares) && fiber->root != self->root)
+      refuse(FiberErrc::foreign, *fiber,
+             "shares the bindings of a fiber of another thread (mask letter i); make it with p to resume it here");
+    if (self->depth >= max_depth)
+      refuse(FiberErrc::too_deep, *fiber,
+             "is not resumed: resumes are nested beyond the recursion limit (see set_recursion_limit)");
+    if (how != deliver_kill && self->root->attention.load(std::memory_order_relaxed) != 0 &&
+        has_catcher(self, sig::interrupt) && take_interrupt(self->root))
+      emit_slow(self, sig::interrupt, Payload(), true);
+  } catch (...) {
+    unclaim();
+    throw;
+  }
+
+  FiberCore* target = fiber;
+  FiberCore* ended = nullptr;  // a pending child that ended while it was resumed on its own
+  while (target->child != nullptr) {
+    if (finished(*target->child)) {
+      ended = target->child;
+      break;
+    }
+    target = target->child;
+  }
+
+  if (target->state == State::new_ && how != deliver_value) {
+    end_unstarted(target,
+                  how == deliver_kill ? std::make_exception_ptr(Unwind{}) : exception_of(std::move(value)));
+    self->child = nullptr;
+    if (chain != nullptr) {
+      chain->claim.store(0, std::memory_order_release);
+      return event_of(*fiber);
+    }
+    return finish_resume(self, fiber);
+  }
+
+  self->child = fiber;
+  self->last_child = fiber;
+  self->last_child_id = fiber->id;
+  fiber->parent = self;
+  fiber->depth = self->depth + 1;
+  adopt_chain(self, fiber);
+  if (how == deliver_kill) mark_killed(fiber);
+  target->deliver = how;
+  if (ended == nullptr) {
+    target->last.value = std::move(value);
+    target->state = State::alive;
+  } else if (how == deliver_error) {
+    target->last.value = std::move(value);
+  }
+  fp_words_switch(self, target);
+  auto* from = static_cast<FiberCore*>(switch_fiber(*self, *target, ended != nullptr ? ended : target));
+
+  if (chain == nullptr) return settle(self, fiber, from);
+  // An inner fiber goes back to its place in the chain; its end, if it came, waits there for the outer resume.
+  self->child = nullptr;
+  fiber->parent = chain_parent;
+  chain->claim.store(0, std::memory_order_release);
+  if (from->state == State::suspended) return from->last;
+  return accept_end(self, fiber);
+}
+
+// The fiber has ended: its mask is asked; what it does not catch is rethrown here.
+const Event& accept_end(FiberCore* self, FiberCore* fiber) {
+  const Event& event = event_of(*fiber);
+  if (event.bits.empty()) return event;
+  if (fiber->mask.overlaps(event.bits) && !fiber->pass.overlaps(event.bits)) return event;
+  if (fiber->failure == nullptr) {
+    // Its event was a signal that ended it and was taken out since.
+    fiber->failure = signal_exception(Event{event.bits, Payload()});
+  }
+  keep_child(self, fiber);
+  std::rethrow_exception(fiber->failure);
+}
+
+const Event& finish_resume(FiberCore* self, FiberCore* fiber) {
+  if (fiber->flags & flag_detached) {
+    const std::string text = describe(*fiber);
+    fiber->claim.store(0, std::memory_order_release);
+    destroy_core(fiber);
+    throw FiberError(FiberErrc::destroyed, text + " was resumed while its last handle was destroyed");
+  }
+  fiber->claim.store(0, std::memory_order_release);
+  if (self->deliver != deliver_value) (void)deliver_slow(self);  // cancelled or killed while its child had ended
+  return accept_end(self, fiber);
+}
+
+Payload deliver_slow(FiberCore* self) {
+  const auto how = static_cast<Deliver>(std::exchange(self->deliver, std::uint8_t{deliver_value}));
+  if (how == deliver_kill) throw Unwind{};
+  Payload error = std::move(self->last.value);
+  if (auto* held = error.get_if<std::exception_ptr>()) std::rethrow_exception(*held);
+  throw SignalError(Event{sig::error, std::move(error)});
+}
+
+namespace {
+
+[[noreturn]] void throw_finishing(SignalSet bits, Payload&& value) {
+  if (bits.contains(sig::error)) {
+    if (auto* held = value.get_if<std::exception_ptr>(); held != nullptr && *held != nullptr)
+      std::rethrow_exception(*held);
+  }
+  throw SignalError(Event{bits, std::move(value)});
+}
+
+void check_bits(SignalSet bits) {
+  if (bits.empty()) throw EmitError("emit of the empty set: a signal needs at least one bit; to stop with a value, return it");
+  const SignalSet bad = bits & sig::not_emittable;
+  if (!bad.empty())
+    throw EmitError("emit of " + to_string(bits) + ": " + to_string(bad) + " is raised by the runtime only");
+}
+
+struct Catch {
+  FiberCore* catcher = nullptr;  // null: nobody
+  SignalSet ends;
+  bool killed = false;
+};
+
+Catch find_catcher(FiberCore* self, SignalSet bits) {
+  Catch found;
+  FiberCore* fiber = self;
+  for (;;) {
+    found.ends |= fiber->ends;
+    found.killed |= (fiber->flags & flag_killed) != 0;
+    if (fiber->mask.overlaps(bits) && !fiber->pass.overlaps(bits)) break;
+    fiber = fiber->parent;
+  }
+  found.catcher = fiber->parent;
+  return found;
+}
+
+// Throws if the signal does not suspend. Returns false if it is to be ignored (a yield while being unwound).
+bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload&& value) {
+  if (found.killed) {
+    if (self->root->thread_eh->uncaught == 0) throw Unwind{};
+    ++self->swallowed_yields;
+    return false;
+  }
+  if (found.catcher == nullptr) {
+    if (bits.overlaps(sig::error | sig::user0_4)) throw_finishing(bits, std::move(value));
+    if (bits.contains(sig::halt)) throw Halt(std::move(value));
+    throw UncaughtSignal(Event{bits, std::move(value)});
+  }
+  if (found.ends.overlaps(bits)) throw_finishing(bits, std::move(value));
+  return true;
+}
+
+}  // namespace
+
+Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime) {
+  if (!from_runtime) check_bits(bits);
+  if (!bits.contains(sig::interrupt) && self->root->attention.load(std::memory_order_relaxed) != 0 &&
+      has_catcher(self, sig::interrupt) && take_interrupt(self->root))
+    emit_slow(self, sig::interrupt, Payload(), true);
+  const Catch found = find_catcher(self, bits);
+  if (!admit(self, found, bits, std::move(value))) return {};
+  self->last.bits = bits;
+  self->last.value = std::move(value);
+  self->state = State::suspended;
+  fp_words_switch(self, found.catcher);
+  switch_fiber(*self, *found.catcher, self);
+  if (self->deliver != deliver_value) return deliver_slow(self);
+  return std::move(self->last.value);
+}
+
+std::uint32_t max_depth = 16384;
+
+}  // namespace detail
+
+using namespace detail;
+
+const FiberCore& Fiber::checked() const {
+  if (core_ == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
+  return *core_;
+}
+
+const Event& Fiber::cancel(Payload error) {
+  return drive(current_core(), core_, false, std::move(error), deliver_error);
+}
+
+void Fiber::kill() {
+  if (core_ == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
+  if (detail::finished(*core_)) return;
+  try {
+    drive(current_core(), core_, false, Payload(), deliver_kill);
+  } catch (const Unwind&) {
+    if (!detail::finished(*core_)) throw;  // not this fiber's: the caller itself is being killed
+  }
+}
+
+const Event& propagate(Fiber& child) {
+  FiberCore* self = current_core();
+  FiberCore* fiber = child.core();
+  if (fiber == nullptr) throw FiberError(FiberErrc::empty_handle, "propagate of an empty Fiber handle");
+  if (detail::finished(*fiber)) {
+    if (event_of(*fiber).bits.empty())
+      throw FiberError(FiberErrc::nothing_to_propagate,
+                       detail::describe(*fiber) + " has returned normally; it has no signal to propagate");
+    detail::keep_child(self, fiber);
+    std::rethrow_exception(fiber->failure);
+  }
+  if (fiber->state == State::new_)
+    throw FiberError(FiberErrc::nothing_to_propagate, detail::describe(*fiber) + " was never resumed");
+  if (!try_claim(fiber))
+    throw FiberError(FiberErrc::alive, detail::describe(*fiber) + " is running; only a stopped fiber can be propagated");
+  FiberCore* origin = deepest(fiber);
+  const SignalSet bits = origin->last.bits;
+  const Catch found = find_catcher(self, bits);
+  try {
+    if (!admit(self, found, bits, std::move(origin->last.value))) {
+      fiber->claim.store(0, std::memory_order_release);
+      return origin->last;
+    }
+  } catch (...) {
+    fiber->claim.store(0, std::memory_order_release);
+    throw;
+  }
+  self->child = fiber;
+  fiber->parent = self;
+  adopt_chain(self, fiber);
+  fp_words_switch(self, found.catcher);
+  auto* from = static_cast<FiberCore*>(switch_fiber(*self, *found.catcher, origin));
+  return settle(self, fiber, from);
+}
+
+void checkpoint() {
+  FiberCore* self = current_core();
+  if (self->root->attention.load(std::memory_order_relaxed) != 0 && take_interrupt(self->root))
+    emit_slow(self, sig::interrupt, Payload(), true);
+}
+
+Interrupter interrupter() {
+  return Interrupter(current_core()->root);
+}
+
+Fiber current_fiber() {
+  FiberCore* self = current_core();
+  if (self->flags & flag_root) return {};
+  retain(self);
+  return Fiber::adopt(self);
+}
+
+bool in_fiber() {
+  return !(current_core()->flags & flag_root);
+}
+
+std::uint32_t recursion_limit() {
+  return max_depth;
+}
+void set_recursion_limit(std::uint32_t limit) {
+  max_depth = limit;
+}
+
+}  // namespace weft::inline v0

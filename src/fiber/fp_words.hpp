@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What: floating-point control words for fibers that asked for their own. Such a fiber and everything that it resumes
+// is a domain; leaving a domain saves the words there, entering one loads them. The side that leaves does both.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/fiber_core.hpp"
+
+namespace weft::inline v0::detail {
+
+void fp_words_change(FiberCore* from, FiberCore* to);
+void fp_words_default(std::uint32_t (&words)[2]);
+
+inline void fp_words_switch(FiberCore* from, FiberCore* to) {
+  if ((from->above | to->above) & above_fp) [[unlikely]]
+    fp_words_change(from, to);
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// How a fiber begins and ends: creation on a pooled stack, the first frame, the last one, destruction.
+#include <cxxabi.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <typeinfo>
+
+#include "fiber/bindings.hpp"
+#include "fiber/carrier.hpp"
+#include "fiber/chain.hpp"
+#include "fiber/failure.hpp"
+#include "fiber/fp_words.hpp"
+#include "fiber/tool_hooks.hpp"
+#include "weft/fiber.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+std::uint8_t catches_of(const Mask& mask) {
+  std::uint8_t bits = 0;
+  if (mask.mask.overlaps(sig::yield | sig::io) && !mask.pass.overlaps(sig::io)) bits |= above_io;
+  if (mask.mask.overlaps(sig::wait | sig::await) && !mask.pass.overlaps(sig::wait | sig::await)) bits |= above_wait;
+  return bits;
+}
+
+void inherit_bindings(FiberCore* self, FiberCore* core, Env env, bool scoped) {
+  FiberCore* holder = bindings_holder(self);
+  if (env == Env::layer) {
+    core->bindings = retain_bindings(holder->bindings);
+  } else if (env == Env::share) {
+    core->shared_with = holder;
+    core->flags |= flag_shares;
+    if (!scoped && !(holder->flags & flag_root)) {
+      retain(holder);
+      core->flags |= flag_keeps;
+    }
+  }
+}
+
+void* object_of(const std::exception_ptr& failure) {
+  static_assert(sizeof(std::exception_ptr) == sizeof(void*));
+  void* object;
+  std::memcpy(&object, &failure, sizeof object);
+  return object;
+}
+
+// Leaves the stack for good.
+[[noreturn]] void leave(FiberCore* core) {
+  FiberCore* parent = core->parent;
+  fp_words_switch(core, parent);
+  switch_fiber(*core, *parent, core, true);
+  std::abort();
+}
+
+}  // namespace
+
+void retain(FiberCore* core) noexcept {
+  core->refs.fetch_add(1, std::memory_order_relaxed);
+}
+
+FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, const Mask& mask, std::size_t stack_size,
+                       bool scoped) {
+  FiberCore* self = current_core();
+  Carrier& carrier = *self->root->carrier;
+  const Slot slot = take_stack(carrier, stack_size);
+  auto* core = new (core_of(slot)) FiberCore;
+  const auto end = reinterpret_cast<std::uintptr_t>(core);
+  const std::uintptr_t closure = (end - closure_size) & ~(closure_align - 1);
+  core->closure = reinterpret_cast<void*>(closure);
+  core->ctx = make_context(reinterpret_cast<void*>(closure & ~std::uintptr_t{15}));
+  core->mask = mask.mask;
+  core->pass = mask.pass;
+  core->ends = mask.ends;
+  core->catches = catches_of(mask);
+  core->above = static_cast<std::uint8_t>(self->above | core->catches);
+  core->root = self->root;
+  core->id = fresh_id(carrier);
+  core->slot = slot;
+  open_tool_state(core->tools, slot);
+  if (mask.env != Env::none) inherit_bindings(self, core, mask.env, scoped);
+  return core;
+}
+
+void describe_core(FiberCore* core, const FiberOptions& options) {
+  core->site = options.site;
+  if (!options.name.empty()) {
+    const std::size_t length = std::min(options.name.size(), sizeof core->name - 1);
+    std::memcpy(core->name, options.name.data(), length);
+    core->name[length] = '\0';
+  }
+  if (options.fp_words) {
+    core->flags |= flag_fp;
+    core->catches |= above_fp;
+    fp_words_default(core->fp_words);
+  }
+}
+
+void abandon_core(FiberCore* core) noexcept {
+  if (core->user_destroy != nullptr && core->user_slot != nullptr) core->user_destroy(core->user_slot);
+  // A chain of ended fibers may be thousands long: taken apart link by link, not by recursion.
+  for (FiberCore* kept = std::exchange(core->kept, nullptr); kept != nullptr;) {
+    FiberCore* next = kept->refs.load(std::memory_order_acquire) == 1 ? std::exchange(kept->kept, nullptr) : nullptr;
+    release(kept);
+    kept = next;
+  }
+  if (core->flags & flag_keeps) release(core->shared_with);
+  if (core->bindings != nullptr) release_bindings(core->bindings);
+  if (core->pending_trace != nullptr) drop_trace(core);
+  close_tool_state(core->tools);
+  const Slot slot = core->slot;
+  core->~FiberCore();
+  core->id = 0;  // weak references to it fail from now on [STK-2]
+  give_stack(*current_core()->root->carrier, slot);
+}
+
+void destroy_core(FiberCore* core) noexcept {
+  if (core->claim.load(std::memory_order_acquire) != 0) {
+    // It runs, or is frozen inside a chain: whoever is in resume() of it gets it back and destroys it.
+    core->flags |= flag_detached;
+    return;
+  }
+  if (!finished(*core)) {
+    core->flags &= static_cast<std::uint8_t>(~flag_detached);
+    core->refs.store(1u << 30, std::memory_order_relaxed);  // handles made while it unwinds do not destroy it again
+    if (core->state == State::new_) {
+      drop_closure_of(core);
+    } else {
+      try {
+        drive(current_core(), core, false, Payload(), deliver_kill);
+      } catch (...) {
+        // The end of a killed fiber, whatever it threw at last, concerns nobody any more.
+      }
+    }
+  }
+  abandon_core(core);
+}
+
+void record_end(FiberCore* fiber, std::exception_ptr failure) {
+  const std::type_info* type = failure.__cxa_exception_type();
+  fiber->end_event = nullptr;
+  if (type == nullptr) {
+    fiber->last = Event{sig::error, Payload("an exception that is not C++'s")};
+    fiber->state = State::error;
+  } else if ((fiber->flags & flag_killed) || *type == typeid(Unwind)) {
+    if (*type != typeid(Unwind)) failure = std::make_exception_ptr(Unwind{});
+    fiber->last = Event{sig::abort, Payload(failure)};
+    fiber->state = State::error;
+  } else if (*type == typeid(SignalError)) {
+    fiber->end_event = &static_cast<SignalError*>(object_of(failure))->event;
+    fiber->last = Event{};
+    fiber->state = fiber->end_event->bits.contains(sig::error) ? State::error : State::dead;
+  } else if (*type == typeid(MuffledSignal)) {
+    fiber->last = Event{sig::abort, Payload(failure)};
+    fiber->state = State::error;
+  } else if (*type == typeid(Halt)) {
+    fiber->last = Event{sig::halt | sig::terminal, Payload(failure)};
+    fiber->state = State::error;
+  } else {
+    fiber->last = Event{sig::error, Payload(failure)};
+    fiber->state = State::error;
+  }
+  fiber->failure = std::move(failure);
+}
+
+extern "C" {
+
+// The first C++ code on a fresh stack, called by weft_fiber_entry.
+[[noreturn]] void weft_fiber_run(FiberCore* core) {
+  tools_after_switch(core->tools);
+  core->run(core);
+  drop_closure_of(core);
+  if (core->kept != nullptr) release(std::exchange(core->kept, nullptr));
+  if (core->flags & flag_killed) {
+    record_end(core, std::make_exception_ptr(Unwind{}));
+  } else {
+    core->last.bits = sig::ok;
+    core->state = State::dead;
+  }
+  leave(core);
+}
+
+// An exception left the body. The frames below are gone; the trace was taken while they stood.
+[[noreturn]] void weft_fiber_failed(FiberCore* core, void* unwind_header) noexcept {
+  __cxxabiv1::__cxa_begin_catch(unwind_header);
+  std::exception_ptr failure = std::current_exception();
+  __cxxabiv1::__cxa_end_catch();
+  drop_closure_of(core);
+  attach_trace(core, failure);
+  record_end(core, std::move(failure));
+  leave(core);
+}
+
+extern char weft_fiber_landing[];
+
+_Unwind_Reason_Code weft_entry_personality(int version, _Unwind_Action actions, _Unwind_Exception_Class /*language*/,
+                                           _Unwind_Exception* exception, _Unwind_Context* context) {
+  if (version != 1) return _URC_FATAL_PHASE1_ERROR;
+  if (actions & _UA_FORCE_UNWIND) return _URC_CONTINUE_UNWIND;
+  if (actions & _UA_SEARCH_PHASE) {
+    FiberCore* core = current_core();
+    if (!(core->flags & flag_killed)) take_trace(core);
+    return _URC_HANDLER_FOUND;
+  }
+  if (actions & _UA_HANDLER_FRAME) {
+    _Unwind_SetGR(context, __builtin_eh_return_data_regno(0), reinterpret_cast<std::uintptr_t>(exception));
+    _Unwind_SetIP(context, reinterpret_cast<std::uintptr_t>(weft_fiber_landing));
+    return _URC_INSTALL_CONTEXT;
+  }
+  return _URC_CONTINUE_UNWIND;
+}
+
+}  // extern "C"
+
+#if defined(WEFT_CONTEXT_BOOST)
+void boost_entry(BoostTransfer transfer) {
+  auto* arrived = static_cast<BoostSwitch*>(transfer.data);
+  arrived->from->sp = transfer.context;
+  auto* core = static_cast<FiberCore*>(arrived->arg);
+  std::exception_ptr failure;
+  try {
+    tools_after_switch(core->tools);
+    core->run(core);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  drop_closure_of(core);
+  if (failure != nullptr || (core->flags & flag_killed)) {
+    record_end(core, failure != nullptr ? failure : std::make_exception_ptr(Unwind{}));
+  } else {
+    core->last.bits = sig::ok;
+    core->state = State::dead;
+  }
+  failure = nullptr;
+  leave(core);
+}
+#endif
+
+}  // namespace weft::inline v0::detail

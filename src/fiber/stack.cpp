@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "weft/detail/stack.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "fiber/tool_hooks.hpp"
+#include "fiber/stack_pool.hpp"
+#include "weft/detail/seam.hpp"
+#include "weft/fiber_error.hpp"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+namespace weft::inline v0::detail {
+
+alignas(64) std::uint8_t slot_shift_of[std::size_t{1} << (address_bits - chunk_shift)];
+
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
+constexpr std::size_t carve_bytes = std::size_t{16} << 20;
+constexpr std::size_t deep_trim_above = 1024;   // pooled stacks beyond this keep only their top page
+constexpr std::size_t full_trim_above = 16384;  // and beyond this not even that
+constexpr std::size_t page = 4096;
+
+struct Chunk {
+  std::uintptr_t base = 0;
+  std::size_t carved = 0;  // slots handed to the pool so far
+  GuardKind guard = GuardKind::madvise;
+};
+
+// Guarded by `lock`: everything. The vectors only grow, and `free` has room for every carved slot, so release() never
+// allocates.
+struct Pool {
+  seam::SpinLock lock;
+  std::vector<std::uintptr_t> free;
+  std::vector<Chunk> chunks;
+  std::size_t trimmed = 0;
+};
+
+Pool& pool_of(unsigned shift) {
+  static Pool* pools = new Pool[max_slot_shift - min_slot_shift + 1];  // never destroyed: fibers may outlive main
+  return pools[shift - min_slot_shift];
+}
+
+std::string errno_text(int error) {
+  return std::string(std::strerror(error));
+}
+
+enum class GuardChoice : std::uint8_t { automatic, madvise, mprotect };
+
+GuardChoice guard_choice() {
+  static const GuardChoice choice = [] {
+    const char* text = std::getenv("WEFT_GUARD");
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return GuardChoice::automatic;
+    if (std::strcmp(text, "madvise") == 0) return GuardChoice::madvise;
+    if (std::strcmp(text, "mprotect") == 0) return GuardChoice::mprotect;
+    throw StackError(std::string("WEFT_GUARD=") + text + ": expected auto, madvise or mprotect");
+  }();
+  return choice;
+}
+
+// A guard works if the kernel itself faults on it. rt_sigprocmask reads its set before it looks at the (invalid) verb.
+bool faults(std::uintptr_t address) {
+  constexpr long no_such_verb = 0x7fff;
+  return sys::error_of(sys::invoke(SYS_rt_sigprocmask, no_such_verb, static_cast<long>(address), 0, 8)) == EFAULT;
+}
+
+bool guard_by_madvise(std::uintptr_t base) {
+  return sys::madvise(reinterpret_cast<void*>(base), guard_bytes, MADV_GUARD_INSTALL) == 0;
+}
+
+void guard_by_mprotect(std::uintptr_t base) {
+  const long result = sys::mprotect(reinterpret_cast<void*>(base), guard_bytes, PROT_NONE);
+  if (result == 0) return;
+  throw StackError("cannot guard another fiber stack: mprotect says " + errno_text(sys::error_of(result)) +
+                   ". Each guard made by mprotect takes two memory mappings; raise vm.max_map_count, keep fewer "
+                   "fibers alive, or run on Linux 6.13 or newer, where guards take none");
+}
+
+std::uintptr_t map_chunk() {
+  constexpr int protection = PROT_READ | PROT_WRITE;
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const auto fail = [](long result) {
+    throw StackError("cannot map 64 MiB of address space for fiber stacks: " + errno_text(sys::error_of(result)) +
+                     "; see RLIMIT_AS, vm.max_map_count and vm.overcommit_memory");
+  };
+  // Mappings grow downwards side by side, so after the first aligned chunk a plain mmap is usually aligned as well.
+  long result = sys::mmap(nullptr, chunk_bytes, protection, flags);
+  if (sys::is_error(result)) fail(result);
+  if (static_cast<std::uintptr_t>(result) % chunk_bytes == 0) return static_cast<std::uintptr_t>(result);
+  sys::munmap(reinterpret_cast<void*>(result), chunk_bytes);
+  result = sys::mmap(nullptr, 2 * chunk_bytes, protection, flags);
+  if (sys::is_error(result)) fail(result);
+  const auto raw = static_cast<std::uintptr_t>(result);
+  const std::uintptr_t base = (raw + chunk_bytes - 1) & ~(chunk_bytes - 1);
+  if (base > raw) sys::munmap(reinterpret_cast<void*>(raw), base - raw);
+  if (raw + chunk_bytes > base) sys::munmap(reinterpret_cast<void*>(base + chunk_bytes), raw + chunk_bytes - base);
+  return base;
+}
+
+GuardKind probe_guard(std::uintptr_t base) {
+  if (guard_choice() != GuardChoice::mprotect && guard_by_madvise(base) && faults(base)) return GuardKind::madvise;
+  if (guard_choice() == GuardChoice::madvise)
+    throw StackError("WEFT_GUARD=madvise, but MADV_GUARD_INSTALL does not work here (Linux 6.13+, unlocked memory)");
+  return GuardKind::mprotect;
+}
+
+void open_chunk(Pool& pool, unsigned shift) {
+  pool.chunks.reserve(pool.chunks.size() + 1);
+  Chunk chunk;
+  chunk.base = map_chunk();
+  try {
+    chunk.guard = probe_guard(chunk.base);
+  } catch (...) {
+    sys::munmap(reinterpret_cast<void*>(chunk.base), chunk_bytes);
+    throw;
+  }
+  sys::madvise(reinterpret_cast<void*>(chunk.base), chunk_bytes, MADV_NOHUGEPAGE);
+  slot_shift_of[chunk.base >> chunk_shift] = static_cast<std::uint8_t>(shift);
+  pool.chunks.push_back(chunk);
+}
+
+// Makes the next few slots of the newest chunk ready. On failure the slots before the failing one are kept.
+void carve(Pool& pool, unsigned shift) {
+  const std::size_t slots = chunk_bytes >> shift;
+  if (pool.chunks.empty() || pool.chunks.back().carved == slots) open_chunk(pool, shift);
+  Chunk& chunk = pool.chunks.back();
+  const std::size_t total = pool.chunks.size() * slots;
+  if (pool.free.capacity() < total) pool.free.reserve(std::max(total, 2 * pool.free.capacity()));
+  std::size_t count = std::min(std::max<std::size_t>(carve_bytes >> shift, 1), slots - chunk.carved);
+  const std::size_t first = pool.free.size();
+  for (; count > 0; --count) {
+    const Slot slot{chunk.base + (chunk.carved << shift), shift};
+    if (chunk.guard == GuardKind::madvise) {
+      if (!guard_by_madvise(slot.base)) {
+        if (pool.free.size() > first) break;
+        throw StackError("cannot guard another fiber stack: MADV_GUARD_INSTALL failed (out of memory?)");
+      }
+    } else {
+      try {
+        guard_by_mprotect(slot.base);
+      } catch (...) {
+        if (pool.free.size() > first) break;
+        throw;
+      }
+    }
+    register_stack_with_tools(slot.floor(), slot.ceiling());
+    ++chunk.carved;
+    pool.free.push_back(slot.base);
+  }
+  // Handed out from the back: lowest address first, so that neighbours in time are neighbours in memory.
+  std::reverse(pool.free.begin() + static_cast<std::ptrdiff_t>(first), pool.free.end());
+}
+
+void discard(std::uintptr_t from, std::uintptr_t to) {
+  if (to > from) sys::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+}  // namespace
+
+unsigned shift_for(std::size_t usable) {
+  if (usable == 0) usable = default_stack_size();
+  const std::size_t need = usable + guard_bytes + max_colour_bytes + 1024;
+  const auto shift = static_cast<unsigned>(std::bit_width(need - 1));
+  if (shift > max_slot_shift || usable > chunk_bytes)
+    throw StackError("a fiber stack of " + std::to_string(usable) + " bytes is too large; the limit is " +
+                     std::to_string(chunk_bytes - guard_bytes - max_colour_bytes - 1024));
+  return std::max(shift, min_slot_shift);
+}
+
+Slot pool_allocate(unsigned shift) {
+  Pool& pool = pool_of(shift);
+  const std::lock_guard guard(pool.lock);
+  if (pool.free.empty()) carve(pool, shift);
+  const Slot slot{pool.free.back(), shift};
+  pool.free.pop_back();
+  return slot;
+}
+
+void pool_release(const Slot* slots, std::size_t count) noexcept {
+  if (count == 0) return;
+  Pool& pool = pool_of(slots[0].shift);
+  pool.lock.lock();
+  const std::size_t pooled = pool.free.size();
+  pool.lock.unlock();
+  std::size_t trimmed = 0;
+  if (pooled > deep_trim_above) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uintptr_t top_page = (slots[i].ceiling() - 1) & ~(page - 1);
+      discard(slots[i].floor(), pooled > full_trim_above ? top_page + page : top_page);
+    }
+    trimmed = count;
+  }
+  const std::lock_guard guard(pool.lock);
+  for (std::size_t i = 0; i < count; ++i) pool.free.push_back(slots[i].base);  // room was reserved by carve
+  pool.trimmed += trimmed;
+}
+
+void trim_stacks() noexcept {
+  for (unsigned shift = min_slot_shift; shift <= max_slot_shift; ++shift) {
+    Pool& pool = pool_of(shift);
+    const std::lock_guard guard(pool.lock);
+    for (const std::uintptr_t base : pool.free) {
+      const Slot slot{base, shift};
+      discard(slot.floor(), base + (std::uintptr_t{1} << shift));
+    }
+    pool.trimmed += pool.free.size();
+  }
+}
+
+StackStats stack_stats() noexcept {
+  StackStats stats;
+  for (unsigned shift = min_slot_shift; shift <= max_slot_shift; ++shift) {
+    Pool& pool = pool_of(shift);
+    const std::lock_guard guard(pool.lock);
+    stats.free += pool.free.size();
+    stats.chunks += pool.chunks.size();
+    stats.trimmed += pool.trimmed;
+    for (const Chunk& chunk : pool.chunks) {
+      stats.slots += chunk.carved;
+      stats.guard = chunk.guard;
+    }
+  }
+  return stats;
+}
+
+void for_each_slot(void (*visit)(Slot slot, void* context), void* context) {
+  for (unsigned shift = min_slot_shift; shift <= max_slot_shift; ++shift) {
+    Pool& pool = pool_of(shift);
+    std::vector<Chunk> chunks;
+    {
+      const std::lock_guard guard(pool.lock);
+      chunks = pool.chunks;
+    }
+    for (const Chunk& chunk : chunks)
+      for (std::size_t i = 0; i < chunk.carved; ++i) visit(Slot{chunk.base + (i << shift), shift}, context);
+  }
+}
+
+std::size_t parse_size(const char* text, const char* what) {
+  const auto bad = [&]() -> StackError {
+    return StackError(std::string(what) + "=" + text + ": expected a size in bytes such as 131072, 128K or 1M");
+  };
+  const char* end = text + std::strlen(text);
+  std::size_t number = 0;
+  auto [rest, error] = std::from_chars(text, end, number);
+  if (error != std::errc{} || rest == text) throw bad();
+  unsigned scale = 0;
+  if (rest != end) {
+    if (*rest == 'K' || *rest == 'k') scale = 10;
+    if (*rest == 'M' || *rest == 'm') scale = 20;
+    if (*rest == 'G' || *rest == 'g') scale = 30;
+    if (scale == 0 || rest + 1 != end) throw bad();
+  }
+  if (number == 0 || number > (std::size_t{1} << 40) >> scale) throw bad();
+  return number << scale;
+}
+
+std::size_t default_stack_size() {
+  static const std::size_t size = [] {
+    const char* text = std::getenv("WEFT_STACK_SIZE");
+#ifdef WEFT_DEFAULT_STACK_SIZE
+    constexpr std::size_t built_in = WEFT_DEFAULT_STACK_SIZE;
+#else
+    constexpr std::size_t built_in = std::size_t{128} << 10;
+#endif
+    return text != nullptr && *text != '\0' ? parse_size(text, "WEFT_STACK_SIZE") : built_in;
+  }();
+  return size;
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "fiber/tool_hooks.hpp"
+
+#include <pthread.h>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define WEFT_VALGRIND 1
+#endif
+
+namespace weft::inline v0::detail {
+
+void register_stack_with_tools([[maybe_unused]] std::uintptr_t floor, [[maybe_unused]] std::uintptr_t ceiling) {
+#ifdef WEFT_VALGRIND
+  if (RUNNING_ON_VALGRIND) (void)VALGRIND_STACK_REGISTER(floor, ceiling);
+#endif
+}
+
+void describe_thread_stack([[maybe_unused]] ToolState& state) {
+#if WEFT_ASAN
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* bottom = nullptr;
+    std::size_t size = 0;
+    pthread_attr_getstack(&attributes, &bottom, &size);
+    pthread_attr_destroy(&attributes);
+    state.bottom = bottom;
+    state.size = size;
+  }
+#endif
+#if WEFT_TSAN
+  state.tsan_fiber = __tsan_get_current_fiber();
+#endif
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What: what memory tools are told outside of switches: a stack was carved, its contents are garbage now, a fiber came
+// or went.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/stack.hpp"
+#include "weft/detail/tools.hpp"
+
+namespace weft::inline v0::detail {
+
+void register_stack_with_tools(std::uintptr_t floor, std::uintptr_t ceiling);
+void describe_thread_stack(ToolState& state);
+
+inline void open_tool_state([[maybe_unused]] ToolState& state, [[maybe_unused]] Slot slot) {
+  state.bottom = reinterpret_cast<const void*>(slot.floor());
+  state.size = slot.ceiling() - slot.floor();
+#if WEFT_TSAN
+  state.tsan_fiber = __tsan_create_fiber(0);
+#endif
+}
+
+inline void close_tool_state([[maybe_unused]] ToolState& state) {
+#if WEFT_TSAN
+  __tsan_destroy_fiber(state.tsan_fiber);
+#endif
+}
+
+// Frames that were left without returning (the entry frame always is) keep their red zones poisoned.
+inline void forget_stack_contents([[maybe_unused]] Slot slot) {
+#if WEFT_ASAN
+  __asan_unpoison_memory_region(reinterpret_cast<void*>(slot.floor()), slot.ceiling() - slot.floor());
+#endif
+}
+
+}  // namespace weft::inline v0::detail

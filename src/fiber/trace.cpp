@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "weft/trace.hpp"
+
+#include <unwind.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "fiber/carrier.hpp"
+#include "fiber/chain.hpp"
+#include "fiber/failure.hpp"
+#include "fiber/symbols.hpp"
+#include "weft/fiber.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+namespace {
+
+constexpr std::size_t max_frames = 128;
+
+// Raw addresses, as the personality routine collects them: no allocation but the block itself.
+struct RawTrace {
+  std::size_t count = 0;
+  const void* frames[max_frames];
+};
+
+_Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
+  auto* raw = static_cast<RawTrace*>(data);
+  if (raw->count == max_frames) return _URC_END_OF_STACK;
+  const auto pc = _Unwind_GetIP(context);
+  if (pc == 0) return _URC_END_OF_STACK;
+  raw->frames[raw->count++] = reinterpret_cast<const void*>(pc);
+  return _URC_NO_REASON;
+}
+
+TracePart part_of(const FiberCore& core) {
+  TracePart part;
+  part.fiber = core.flags & flag_root ? 0 : core.id;
+  part.name = core.name;
+  return part;
+}
+
+// Follows saved frame pointers; every step stays within the stack and goes up, so garbage ends it.
+void walk_frame_pointers(const FiberCore& core, TracePart& part) {
+  part.frames.push_back({core.ctx.pc});
+  if (core.flags & flag_root) return;
+  const std::uintptr_t high = core.slot.ceiling();
+  auto low = reinterpret_cast<std::uintptr_t>(core.ctx.sp);
+  auto fp = reinterpret_cast<std::uintptr_t>(core.ctx.fp);
+  while (part.frames.size() < max_frames && fp >= low && fp + 16 <= high && fp % 8 == 0) {
+    const auto* words = reinterpret_cast<const std::uintptr_t*>(fp);
+    if (words[1] == 0) break;
+    part.frames.push_back({reinterpret_cast<const void*>(words[1])});
+    low = fp + 16;
+    fp = words[0];
+  }
+}
+
+bool is_machinery(std::string_view function) {
+  constexpr std::string_view names[] = {
+      "weft_entry_personality", "_Unwind_RaiseException",     "_Unwind_Resume_or_Rethrow",
+      "__cxa_throw",            "__cxa_rethrow",              "std::rethrow_exception",
+      "_Unwind_Backtrace",      "_Unwind_RaiseException_Phase2",
+  };
+  for (const std::string_view name : names)
+    if (function == name) return true;
+  return function.find("detail::take_trace") != std::string_view::npos ||
+         function.find("rethrow_exception(") != std::string_view::npos;
+}
+
+}  // namespace
+
+void take_trace(FiberCore* core) noexcept {
+  auto* raw = static_cast<RawTrace*>(core->pending_trace);
+  if (raw == nullptr) raw = static_cast<RawTrace*>(std::malloc(sizeof(RawTrace)));
+  if (raw == nullptr) return;  // an error without a trace is still an error
+  raw->count = 0;
+  core->pending_trace = raw;
+  _Unwind_Backtrace(on_frame, raw);
+}
+
+void drop_trace(FiberCore* core) noexcept {
+  std::free(std::exchange(core->pending_trace, nullptr));
+}
+
+void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept {
+  auto* raw = static_cast<RawTrace*>(core->pending_trace);
+  if (raw == nullptr) return;
+  Carrier& carrier = *core->root->carrier;
+  try {
+    if (carrier.failure == nullptr) carrier.failure = new Failure;
+    Failure& record = *carrier.failure;
+    if (record.exception != failure) {
+      record.exception = failure;
+      record.trace.parts.clear();
+      record.others.clear();
+    }
+    TracePart part = part_of(*core);
+    part.frames.reserve(raw->count);
+    for (std::size_t i = 0; i < raw->count; ++i) part.frames.push_back({raw->frames[i]});
+    record.trace.parts.push_back(std::move(part));
+  } catch (...) {
+    // Out of memory while describing an error: the error itself goes on.
+  }
+  drop_trace(core);
+}
+
+void drop_failure(Carrier& carrier) noexcept {
+  delete std::exchange(carrier.failure, nullptr);
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+Trace stack_here() {
+  RawTrace raw;
+  _Unwind_Backtrace(on_frame, &raw);
+  TracePart part = part_of(*current_core());
+  for (std::size_t i = 0; i < raw.count; ++i) part.frames.push_back({raw.frames[i]});
+  Trace trace;
+  trace.parts.push_back(std::move(part));
+  return trace;
+}
+
+Trace trace() {
+  const std::exception_ptr current = std::current_exception();
+  if (current == nullptr) return {};
+  Trace result;
+  const Failure* record = current_core()->root->carrier->failure;
+  if (record != nullptr && record->exception == current) result = record->trace;
+  Trace here = stack_here();
+  result.parts.push_back(std::move(here.parts.front()));
+  return result;
+}
+
+std::vector<std::exception_ptr> other_errors() {
+  const std::exception_ptr current = std::current_exception();
+  const Failure* record = current_core()->root->carrier->failure;
+  if (current == nullptr || record == nullptr || record->exception != current) return {};
+  return record->others;
+}
+
+Trace stack_of(const Fiber& fiber) {
+  Trace result;
+  FiberCore* top = fiber.core();
+  if (top == nullptr || top->state == State::new_ || detail::finished(*top)) return result;
+  if (top == current_core()) return stack_here();
+  for (FiberCore* core = deepest(top);; core = core->parent) {
+    TracePart part = part_of(*core);
+    walk_frame_pointers(*core, part);
+    result.parts.push_back(std::move(part));
+    if (core == top) break;
+  }
+  return result;
+}
+
+std::vector<ResolvedFrame> resolve(const TracePart& part) {
+  std::vector<ResolvedFrame> frames;
+  std::size_t first = 0;
+  // The part begins inside the unwinder; drop everything up to the function that threw.
+  for (std::size_t i = 0; i < part.frames.size() && i < 12; ++i) {
+    std::vector<ResolvedFrame> probe;
+    resolve_address(part.frames[i].address, false, probe);
+    if (!probe.empty() && is_machinery(probe.back().function)) first = i + 1;
+  }
+  for (std::size_t i = first; i < part.frames.size(); ++i) resolve_address(part.frames[i].address, false, frames);
+  return frames;
+}
+
+std::string to_string(const Trace& trace) {
+  std::string text;
+  for (const TracePart& part : trace.parts) {
+    if (part.fiber == 0) {
+      text += "on the thread's own stack\n";
+    } else {
+      text += "in fiber " + std::to_string(part.fiber);
+      if (!part.name.empty()) text += " \"" + part.name + "\"";
+      text += "\n";
+    }
+    for (const ResolvedFrame& frame : resolve(part)) {
+      text += "  at " + (frame.function.empty() ? std::string("??") : frame.function);
+      if (!frame.file.empty()) {
+        text += " (" + frame.file;
+        if (frame.line > 0) text += ":" + std::to_string(frame.line);
+        text += ")";
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace weft::inline v0
