@@ -30,6 +30,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -53,9 +54,11 @@ class Deque {
     std::size_t moved = 0;  // further entries, now in the receiving deque
   };
 
-  // The capacity is rounded up to a power of two, at least 2. first_index is for tests of the counters' wraparound.
-  explicit Deque(std::size_t capacity = 256, std::uint64_t first_index = 0)
-      : top_(first_index), bottom_(first_index), buffer_(nullptr) {
+  // The capacity is rounded up to a power of two, at least 2; it does not grow beyond largest_capacity. first_index is
+  // for tests of the counters' wraparound.
+  explicit Deque(std::size_t capacity = 256, std::size_t largest_capacity = std::numeric_limits<std::size_t>::max(),
+                 std::uint64_t first_index = 0)
+      : top_(first_index), bottom_(first_index), buffer_(nullptr), largest_capacity_(largest_capacity) {
     newest_buffer_ = Buffer::make(std::bit_ceil(std::max<std::size_t>(capacity, 2)));
     if (!newest_buffer_) throw std::bad_alloc();
     // relaxed: whoever hands the deque to other threads publishes it.
@@ -64,7 +67,7 @@ class Deque {
   Deque(const Deque&) = delete;
   Deque& operator=(const Deque&) = delete;
 
-  // False: full, and no memory for a larger buffer; nothing has changed.
+  // False: full, and no larger buffer to be had; nothing has changed.
   [[nodiscard]] bool push(Entry entry) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
     // acquire: pairs with the thieves' CAS, so that a slot is reused only after its reader is through with it [DEQ-2].
@@ -217,7 +220,8 @@ class Deque {
 
   // Out of line, so that push stays small enough to be inlined.
   [[gnu::noinline]] Buffer* grow(std::uint64_t top, std::uint64_t bottom) noexcept {
-    Buffer::Owner larger = Buffer::make(2 * newest_buffer_->capacity());
+    if (capacity() >= largest_capacity_) return nullptr;
+    Buffer::Owner larger = Buffer::make(2 * capacity());
     if (!larger) return nullptr;
     for (std::uint64_t index = top; index != bottom; ++index) larger->put(index, newest_buffer_->get(index));
     larger->older = std::move(newest_buffer_);
@@ -231,6 +235,7 @@ class Deque {
   alignas(cache_line) seam::Atomic<std::uint64_t> bottom_;  // written by the owner
   seam::Atomic<Buffer*> buffer_;                            // written by the owner, rarely
   Buffer::Owner newest_buffer_;                             // owner only; the same buffer, and who frees it
+  const std::size_t largest_capacity_;
 };
 
 }  // namespace weft::inline v0::detail

@@ -62,8 +62,8 @@ TEST_CASE("deque: the counters may pass 2^63, 2^64 and 2^32") {
   for (const std::uint64_t start :
        {~std::uint64_t{0} - 3, (std::uint64_t{1} << 63) - 3, (std::uint64_t{1} << 32) - 3}) {
     auto items = numbered(12);
-    Deque deque(2, start);
-    Deque thief(2, start + 2);
+    Deque deque(2, 1024, start);
+    Deque thief(2, 1024, start + 2);
     for (Item& item : items) CHECK(deque.push(Item::entry(item)));
     CHECK(deque.size() == 12);
     CHECK(take(deque.pop()) == 11);
@@ -118,6 +118,25 @@ TEST_CASE("deque: an entry is one lock-free word and keeps its kind [HC11]") {
   }
 }
 
+TEST_CASE("deque: where it may not grow, a push says so, a batch stays small, and nothing is lost") {
+  auto items = numbered(9);
+  Deque deque(4, 8);
+  Deque thief(2, 2);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(deque.push(Item::entry(items[i])));
+  CHECK_FALSE(deque.push(Item::entry(items[8])));
+  CHECK_FALSE(deque.push(Item::entry(items[8])));
+  CHECK(deque.size() == 8);
+  CHECK(deque.capacity() == 8);
+  // The thief takes only what it can keep: one to run and two that fit.
+  const auto stolen = deque.steal_batch(thief, 100);
+  CHECK(take(stolen.entry) == 0);
+  CHECK(stolen.moved == 2);
+  CHECK(deque.push(Item::entry(items[8])));
+  CHECK(popped(thief) == Numbers{2, 1});
+  CHECK(popped(deque) == Numbers{8, 7, 6, 5, 4, 3});
+  CHECK(taken_once(items) == 9);
+}
+
 namespace {
 
 // One owner that pushes all items in bursts and takes some itself at either end, thieves that take one or batches. The
@@ -125,7 +144,7 @@ namespace {
 std::size_t exactly_once(std::size_t thieves, std::size_t count, std::size_t capacity, std::size_t longest_burst) {
   WEFT_LOG_SEED();
   auto items = numbered(count);
-  Deque deque(capacity, ~std::uint64_t{0} - count / 2);
+  Deque deque(capacity, 1 << 20, ~std::uint64_t{0} - count / 2);
   std::atomic<std::size_t> out{0};
   std::atomic<std::uint64_t> sum{0};
   std::atomic<std::size_t> stolen_count{0};
@@ -178,6 +197,30 @@ TEST_CASE("deque: growth under theft loses and doubles nothing [B22]") {
   std::size_t stolen = 0;
   for (int round = 0; round < 20; ++round) stolen += exactly_once(2, 8'000, 2, 600);
   MESSAGE("stolen ", stolen, " of 160000");
+}
+
+TEST_CASE("deque: a pop without CAS and a theft right behind another do not meet at one entry [B22]") {
+  WEFT_LOG_SEED();
+  constexpr std::size_t count = 1'000'000;
+  auto items = numbered(count);
+  Deque deque(4);
+  std::atomic<bool> done{false};
+  crew(2, [&](std::size_t me) {
+    if (me == 0) {
+      // Two at a time: the owner takes the second without CAS while the thief takes the first and comes for more.
+      for (std::size_t i = 0; i < count; i += 2) {
+        if (!deque.push(Item::entry(items[i])) || !deque.push(Item::entry(items[i + 1]))) std::abort();
+        while (const Entry entry = deque.pop()) take(entry);
+      }
+      done.store(true, std::memory_order_release);
+      return;
+    }
+    while (!done.load(std::memory_order_acquire)) {
+      const auto stolen = deque.steal();
+      if (stolen.outcome == Theft::taken) take(stolen.entry);
+    }
+  });
+  CHECK(taken_once(items) == count);
 }
 
 TEST_CASE("deque: the last entry goes to the owner or to one thief [B22]") {
