@@ -141,12 +141,7 @@ Results measure(const Plan& plan) {
   for (const Contestant& c : registry().contestants)
     if (wanted(plan, c.group, c.side, stem(c))) fields[c.workload].push_back(c);
   Results results;
-  for (auto& [workload, field] : fields) {
-    progress(workload);
-    std::stable_sort(field.begin(), field.end(),
-                     [](const Contestant& a, const Contestant& b) { return a.side < b.side; });
-    measure_workload(plan, field, results);
-  }
+  // First, while the process is fresh: a child inherits memory that earlier workloads touched.
   std::vector<Probe> probes;
   int rounds = 0;
   for (const Probe& p : registry().probes)
@@ -162,6 +157,12 @@ Results measure(const Plan& plan) {
       if (readings.empty()) results.failed.emplace_back(p.name);
       for (const Reading& r : readings) results.row(r.workload, r.unit).samples.push_back(r.value);
     }
+  for (auto& [workload, field] : fields) {
+    progress(workload);
+    std::stable_sort(field.begin(), field.end(),
+                     [](const Contestant& a, const Contestant& b) { return a.side < b.side; });
+    measure_workload(plan, field, results);
+  }
   progress("");
   return results;
 }

@@ -37,12 +37,13 @@ void resume_yield_callcc(Batch& batch) {
 
 void resume_yield_sites(Batch& batch) {
   ctx::fiber f([](ctx::fiber&& main) {
-    for (;;) yield_at_all_sites([&] { main = std::move(main).resume(); });
+    for (;;) yield_at_all_sites([&]() WEFT_BENCH_AT_SITE { main = std::move(main).resume(); });
     return std::move(main);
   });
   batch.round_up_to(resume_sites);
   batch.start();
-  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites) resume_at_all_sites([&] { f = std::move(f).resume(); });
+  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites)
+    resume_at_all_sites([&]() WEFT_BENCH_AT_SITE { f = std::move(f).resume(); });
   batch.stop();
 }
 

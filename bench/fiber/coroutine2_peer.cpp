@@ -29,7 +29,8 @@ void resume_yield_sites(Batch& batch) {
   });
   batch.round_up_to(resume_sites);
   batch.start();
-  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites) resume_at_all_sites([&] { source(); });
+  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites)
+    resume_at_all_sites([&]() WEFT_BENCH_AT_SITE { source(); });
   batch.stop();
 }
 

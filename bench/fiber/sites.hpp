@@ -13,6 +13,9 @@ template <int Site>
 
 inline constexpr int resume_sites = 8;
 
+// Lambdas that stand for "the code at this call site" must be copied into each site, not shared by all of them.
+#define WEFT_BENCH_AT_SITE __attribute__((always_inline))
+
 template <class Resume>
 [[gnu::always_inline]] inline void resume_at_all_sites(Resume&& resume) {
   mark_site<0>(), resume();

@@ -21,13 +21,14 @@ void resume_yield(Batch& batch) {
 
 void resume_yield_sites(Batch& batch) {
   weft::Fiber f([] {
-    auto yield = [] { weft::yield(); };
+    auto yield = []() WEFT_BENCH_AT_SITE { weft::yield(); };
     for (;;) yield_at_all_sites(yield);
   });
   f.resume();
   batch.round_up_to(resume_sites);
   batch.start();
-  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites) resume_at_all_sites([&] { f.resume(); });
+  for (std::uint64_t i = 0; i < batch.ops(); i += resume_sites)
+    resume_at_all_sites([&]() WEFT_BENCH_AT_SITE { f.resume(); });
   batch.stop();
 }
 
