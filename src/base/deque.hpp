@@ -56,8 +56,8 @@ class Deque {
 
   // The capacity is rounded up to a power of two, at least 2; it does not grow beyond largest_capacity. first_index is
   // for tests of the counters' wraparound.
-  explicit Deque(std::size_t capacity = 256, std::size_t largest_capacity = std::numeric_limits<std::size_t>::max(),
-                 std::uint64_t first_index = 0)
+  explicit Deque(std::size_t capacity = 256, std::uint64_t first_index = 0,
+                 std::size_t largest_capacity = std::numeric_limits<std::size_t>::max())
       : top_(first_index), bottom_(first_index), buffer_(nullptr), largest_capacity_(largest_capacity) {
     newest_buffer_ = Buffer::make(std::bit_ceil(std::max<std::size_t>(capacity, 2)));
     if (!newest_buffer_) throw std::bad_alloc();

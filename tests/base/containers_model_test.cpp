@@ -87,8 +87,8 @@ TEST_CASE("deque: any sequence of owner and thief operations is that of a plain 
   CHECK(rc::check("deque", [] {
     const Operations operations = some_operations();
     Supply supply;
-    Deque deque(*rc::gen::inRange<std::size_t>(1, 9), item_count, some_start());
-    Deque thief(2, item_count, some_start());
+    Deque deque(*rc::gen::inRange<std::size_t>(1, 9), some_start());
+    Deque thief(2, some_start());
     Model model;
     Model thief_model;
     for (const std::uint8_t operation : operations) {

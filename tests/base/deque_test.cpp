@@ -62,8 +62,8 @@ TEST_CASE("deque: the counters may pass 2^63, 2^64 and 2^32") {
   for (const std::uint64_t start :
        {~std::uint64_t{0} - 3, (std::uint64_t{1} << 63) - 3, (std::uint64_t{1} << 32) - 3}) {
     auto items = numbered(12);
-    Deque deque(2, 1024, start);
-    Deque thief(2, 1024, start + 2);
+    Deque deque(2, start);
+    Deque thief(2, start + 2);
     for (Item& item : items) CHECK(deque.push(Item::entry(item)));
     CHECK(deque.size() == 12);
     CHECK(take(deque.pop()) == 11);
@@ -120,8 +120,8 @@ TEST_CASE("deque: an entry is one lock-free word and keeps its kind [HC11]") {
 
 TEST_CASE("deque: where it may not grow, a push says so, a batch stays small, and nothing is lost") {
   auto items = numbered(9);
-  Deque deque(4, 8);
-  Deque thief(2, 2);
+  Deque deque(4, 0, 8);
+  Deque thief(2, 0, 2);
   for (std::size_t i = 0; i < 8; ++i) CHECK(deque.push(Item::entry(items[i])));
   CHECK_FALSE(deque.push(Item::entry(items[8])));
   CHECK_FALSE(deque.push(Item::entry(items[8])));
@@ -144,7 +144,7 @@ namespace {
 std::size_t exactly_once(std::size_t thieves, std::size_t count, std::size_t capacity, std::size_t longest_burst) {
   WEFT_LOG_SEED();
   auto items = numbered(count);
-  Deque deque(capacity, 1 << 20, ~std::uint64_t{0} - count / 2);
+  Deque deque(capacity, ~std::uint64_t{0} - count / 2);
   std::atomic<std::size_t> out{0};
   std::atomic<std::uint64_t> sum{0};
   std::atomic<std::size_t> stolen_count{0};
