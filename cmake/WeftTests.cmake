@@ -37,6 +37,8 @@ foreach(floor IN LISTS WEFT_FLOORS)
   endforeach()
 endforeach()
 
+include(WeftPrograms)
+
 # Outside projects that use the library as installed, as a subdirectory, through pkg-config, and shared.
 if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT WEFT_INSTALL)
   return()

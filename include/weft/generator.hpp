@@ -47,16 +47,14 @@ class Generator {
 
     [[gnu::always_inline]] T& operator*() const {
       fetch(core_);
-      return *core_->last.value.template get_if<T>();
+      return element(core_);
     }
     Iterator& operator++() {
       consume(core_);
       return *this;
     }
     void operator++(int) { consume(core_); }
-    [[gnu::always_inline]] friend bool operator==(const Iterator& it, std::default_sentinel_t) {
-      return it.at_end();
-    }
+    [[gnu::always_inline]] friend bool operator==(const Iterator& it, std::default_sentinel_t) { return it.at_end(); }
 
    private:
     friend class Generator;
@@ -88,9 +86,9 @@ class Generator {
   std::optional<T> next() {
     detail::FiberCore* core = checked();
     if (!fetch(core)) return std::nullopt;
-    std::optional<T> element(std::move(*core->last.value.template get_if<T>()));
+    std::optional<T> moved(std::move(element(core)));
     consume(core);
-    return element;
+    return moved;
   }
 
   // Delivers an error at the yield where the body stands. True if the body yielded again all the same.
@@ -134,6 +132,12 @@ class Generator {
     core->last.value = std::move(origin->last.value);
     core->last.value.template as<T>();
     return true;
+  }
+  // After a fetch that said yes, which has looked at the type.
+  [[gnu::always_inline]] static T& element(detail::FiberCore* core) {
+    T* held = core->last.value.template get_if<T>();
+    if (held == nullptr) __builtin_unreachable();
+    return *held;
   }
   static void consume(detail::FiberCore* core) noexcept { core->last.value.reset(); }
 

@@ -49,6 +49,13 @@ namespace {
   throw FiberError(code, describe(core) + " " + why);
 }
 
+// Somebody else is in resume() of a fiber below: it was taken out of its place in this frozen chain.
+bool child_runs_alone(const FiberCore* fiber) {
+  for (; fiber->child != nullptr; fiber = fiber->child)
+    if (fiber->child->parent != fiber) return true;
+  return false;
+}
+
 // The claim of `fiber` is taken. If that is because it is frozen inside a chain, claims the chain instead and returns
 // its outermost fiber [FIB-2]; otherwise says who has it.
 FiberCore* claim_chain(FiberCore* self, FiberCore* fiber) {
@@ -58,6 +65,8 @@ FiberCore* claim_chain(FiberCore* self, FiberCore* fiber) {
       refuse(FiberErrc::alive, *fiber, "is running, further up this chain; a fiber cannot resume itself or its callers");
     refuse(FiberErrc::foreign, *fiber, "is running on another thread; only one resumer at a time");
   }
+  if (top == fiber && child_runs_alone(fiber))
+    refuse(FiberErrc::child_alive, *fiber, "is frozen, and one of its children is running on its own");
   if (top == fiber) refuse(FiberErrc::foreign, *fiber, "is being resumed by another thread; only one at a time");
   if (!try_claim(top))
     refuse(FiberErrc::child_alive, *fiber, "is frozen in a chain of which another fiber is running on its own");
@@ -264,14 +273,20 @@ struct Catch {
   FiberCore* catcher = nullptr;  // null: nobody
   SignalSet ends;
   bool killed = false;
+  bool unwinding = false;  // and a stack between here and the killed fiber has an exception in flight
 };
 
 Catch find_catcher(FiberCore* self, SignalSet bits) {
   Catch found;
+  bool in_flight = false;
   FiberCore* fiber = self;
   for (;;) {
     found.ends |= fiber->ends;
-    found.killed |= (fiber->flags & flag_killed) != 0;
+    in_flight |= (fiber == self ? self->root->thread_eh->uncaught : fiber->eh.uncaught) != 0;
+    if (fiber->flags & flag_killed) {
+      found.killed = true;
+      found.unwinding = in_flight;
+    }
     if (fiber->mask.overlaps(bits) && !fiber->pass.overlaps(bits)) break;
     fiber = fiber->parent;
   }
@@ -282,7 +297,7 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
 // Throws if the signal does not suspend. Returns false if it is to be ignored (a yield while being unwound).
 bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload&& value) {
   if (found.killed) {
-    if (self->root->thread_eh->uncaught == 0) throw Unwind{};
+    if (!found.unwinding) throw Unwind{};
     ++self->swallowed_yields;
     return false;
   }

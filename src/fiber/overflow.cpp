@@ -32,7 +32,9 @@ void report(std::uintptr_t address, unsigned shift) {
   out.text("\n  made at ").text(core->site.file_name()).text(":").unsigned_decimal(core->site.line());
   out.text(" in ").text(core->site.function_name());
   out.text("\n  stack of ").unsigned_decimal(slot.ceiling() - slot.floor()).text(" bytes, touched ");
-  out.unsigned_decimal(slot.floor() - address).text(" bytes below its end at ").pointer(reinterpret_cast<const void*>(address));
+  out.unsigned_decimal(slot.floor() - address)
+      .text(" bytes below its end at ")
+      .pointer(reinterpret_cast<const void*>(address));
   out.text("\n  give it more with FiberOptions::stack_size or WEFT_STACK_SIZE, or put large objects on the heap\n");
   out.write_to(2);
 }
@@ -43,7 +45,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (shift != 0 && (address & ((std::uintptr_t{1} << shift) - 1)) < guard_bytes) {
     report(address, shift);
     // Dies of the same fault when the handler returns: the core dump shows the overflowing frame.
-    struct sigaction plain {};
+    struct sigaction plain{};
     plain.sa_handler = SIG_DFL;
     sigaction(signal, &plain, nullptr);
     return;
@@ -52,7 +54,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (previous.sa_flags & SA_SIGINFO) {
     previous.sa_sigaction(signal, info, context);
   } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
+    // A fault happens again when we return; a signal that somebody sent does not.
+    const bool sent = info->si_code <= 0;
+    if (sent && previous.sa_handler == SIG_IGN) return;
     sigaction(signal, &previous, nullptr);
+    if (sent) raise(signal);
   } else {
     previous.sa_handler(signal);
   }
@@ -61,7 +67,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 bool install_handler() {
   const char* wish = std::getenv("WEFT_OVERFLOW_REPORT");
   if (wish != nullptr && std::strcmp(wish, "0") == 0) return false;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
