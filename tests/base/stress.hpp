@@ -57,13 +57,15 @@ void crew(std::size_t count, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// An item that knows its number and how often it was taken. number is plain memory on purpose: if a queue did not
-// publish it, TSan says so.
+// An item that knows its number and how often it was taken. All plain memory on purpose: if a queue does not publish
+// what its pusher wrote, or hands an item to two takers, TSan says so.
 struct Item : weft::detail::QueueLink {
   std::uint64_t number = 0;
-  std::uint64_t taken = 0;  // written by the taker only; two takers are a race that TSan and the sums see
+  std::uint64_t content = 0;  // written just before the push
+  std::uint64_t taken = 0;    // written by the taker
 
   static weft::detail::Entry entry(Item& item) {
+    item.content = ~item.number;
     return weft::detail::Entry(&item, static_cast<unsigned>(item.number % weft::detail::Entry::kinds));
   }
 };
@@ -74,11 +76,13 @@ inline std::vector<Item> numbered(std::size_t count) {
   return items;
 }
 
-// Takes the item and checks that the kind belongs to it.
+// Takes the item; its number, or nonsense if content or kind do not belong to it.
 inline std::uint64_t take(weft::detail::Entry entry) {
   Item* item = entry.as<Item>();
   ++item->taken;
-  return entry.kind() == item->number % weft::detail::Entry::kinds ? item->number : ~std::uint64_t{0};
+  const bool whole = item->content == ~item->number && entry.kind() == item->number % weft::detail::Entry::kinds;
+  item->content = 0;
+  return whole ? item->number : ~std::uint64_t{0};
 }
 
 inline std::size_t taken_once(const std::vector<Item>& items) {
