@@ -20,6 +20,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+std::string bracketed(const std::string& name) {
+  std::string text("<");
+  return text.append(name).append(">");
+}
+
 }  // namespace
 
 std::string type_name(const std::type_info& type) {
@@ -82,7 +87,7 @@ std::string describe_exception(const std::exception_ptr& error) {
     return e.what();
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
-    return type ? "<" + type_name(*type) + ">" : "<unknown exception>";
+    return type ? bracketed(type_name(*type)) : "<unknown exception>";
   }
 }
 
@@ -112,7 +117,7 @@ std::string Payload::type_name() const {
 std::string Payload::to_string() const {
   if (empty()) return "nothing";
   if (ops()->describe) return ops()->describe(room_);
-  return "<" + type_name() + ">";
+  return detail::bracketed(type_name());
 }
 
 std::string to_string(const Event& event) {
