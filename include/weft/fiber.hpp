@@ -55,9 +55,9 @@ Status status_of(SignalSet bits, bool finished);
 bool resumable(Status status);
 
 struct FiberOptions {
-  std::string_view name = {};   // copied; the first 23 bytes are kept
-  std::size_t stack_size = 0;   // bytes of usable stack; 0: WEFT_STACK_SIZE or 128 KiB
-  bool fp_words = false;        // keep rounding mode and exception masks of its own
+  std::string_view name = {};  // copied; the first 23 bytes are kept
+  std::size_t stack_size = 0;  // bytes of usable stack; 0: WEFT_STACK_SIZE or 128 KiB
+  bool fp_words = false;       // keep rounding mode and exception masks of its own
   std::source_location site = std::source_location::current();
 };
 
@@ -87,11 +87,10 @@ class Fiber {
   // Runs it until it returns or a signal of it is caught by its mask, and returns that event, which lies in the fiber:
   // valid until it is resumed again or destroyed. Signals that its mask does not catch go on to whoever resumed the
   // caller; an error that ends it is rethrown here as the original exception.
-  [[gnu::always_inline]] const Event& resume(Payload value = {}) {
-    detail::FiberCore* self = detail::current_core();
-    if (core_ != nullptr && detail::try_claim(core_)) [[likely]]
-      return detail::resume_claimed(self, core_, std::move(value));
-    return detail::drive(self, core_, false, std::move(value), detail::deliver_value);
+  [[gnu::always_inline]] const Event& resume() { return resume_with(detail::Nothing{}); }
+  template <class T>
+  [[gnu::always_inline]] const Event& resume(T&& value) {
+    return resume_with(std::forward<T>(value));
   }
 
   // Delivers an error where it, or its deepest pending child, is suspended; handlers there run. Otherwise like resume.
@@ -130,8 +129,8 @@ class Fiber {
   // the same stack leave traces (see WEFT_STACK_WATERMARK).
   std::size_t stack_high_water() const;
   // Would an I/O request, or a wait, of this fiber be seen by a fiber above? As of its last resume.
-  bool io_caught() const { return checked().above & detail::above_io; }
-  bool wait_caught() const { return checked().above & detail::above_wait; }
+  bool io_caught() const { return checked().above() & detail::above_io; }
+  bool wait_caught() const { return checked().above() & detail::above_wait; }
   // Yields that destructors did while it was being killed; they returned an empty payload at once.
   std::uint32_t swallowed_yields() const { return checked().swallowed_yields; }
 
@@ -151,6 +150,14 @@ class Fiber {
   detail::FiberCore* core() const noexcept { return core_; }
 
  private:
+  template <class T>
+  [[gnu::always_inline]] const Event& resume_with(T&& value) {
+    detail::FiberCore* self = detail::current_core();
+    if (core_ != nullptr && core_->claim.take_biased(self->root_number())) [[likely]]
+      return detail::resume_claimed(self, core_, std::forward<T>(value));
+    return detail::drive(self, core_, detail::ClaimKind::refused, detail::to_payload(std::forward<T>(value)),
+                         detail::deliver_value);
+  }
   const detail::FiberCore& checked() const;
   detail::FiberCore* core_ = nullptr;
 };
@@ -220,13 +227,21 @@ Fiber::Fiber(F&& body, const Mask& mask, const FiberOptions& options)
 // Raises a signal. If a fiber from here up to the next boundary catches it and nothing on the way ends by it, the
 // caller is suspended and emit returns what it is resumed with. Otherwise it throws: SignalError (or the exception in
 // the payload) if the signal ends a fiber, UncaughtSignal if nobody wants it, EmitError if the bits are not yours.
-[[gnu::always_inline]] inline Payload emit(SignalSet bits, Payload value = {}) {
-  return detail::emit_from(detail::current_core(), bits, std::move(value));
+template <class T>
+[[gnu::always_inline]] inline Payload emit(SignalSet bits, T&& value) {
+  return detail::emit_from(detail::current_core(), bits, std::forward<T>(value));
+}
+[[gnu::always_inline]] inline Payload emit(SignalSet bits) {
+  return detail::emit_from(detail::current_core(), bits, detail::Nothing{});
 }
 
 // Suspends the caller and hands a value to whoever catches yield.
-[[gnu::always_inline]] inline Payload yield(Payload value = {}) {
-  return detail::emit_from(detail::current_core(), sig::yield, std::move(value));
+template <class T>
+[[gnu::always_inline]] inline Payload yield(T&& value) {
+  return detail::emit_from(detail::current_core(), sig::yield, std::forward<T>(value));
+}
+[[gnu::always_inline]] inline Payload yield() {
+  return detail::emit_from(detail::current_core(), sig::yield, detail::Nothing{});
 }
 
 // Re-raises the event of a child as if its mask had not caught it: with the child's own bits, keeping the link to it,
@@ -245,7 +260,10 @@ void checkpoint();
 // at its next checkpoint, emit, resume or cancel.
 class Interrupter {
  public:
-  void interrupt() const noexcept { root_->attention.fetch_add(1, std::memory_order_relaxed); }
+  void interrupt() const noexcept {
+    root_->interrupts.fetch_add(1, std::memory_order_seq_cst);
+    root_->alert.fetch_or(detail::alert_interrupt, std::memory_order_release);
+  }
 
  private:
   friend Interrupter interrupter();

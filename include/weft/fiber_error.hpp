@@ -12,14 +12,14 @@
 namespace weft::inline v0 {
 
 enum class FiberErrc : std::uint8_t {
-  empty_handle,       // the Fiber handle refers to nothing
-  finished,           // dead or failed: there is no stack left to resume
-  alive,              // running on this thread, further up the chain
-  foreign,            // running on, or bound to, another thread
-  child_alive,        // frozen, but one of its children runs on its own
-  too_deep,           // nested resumes beyond the recursion limit
-  not_finished,       // asked for something that only a finished or suspended fiber has
-  destroyed,          // its last handle was destroyed while it was running
+  empty_handle,  // the Fiber handle refers to nothing
+  finished,      // dead or failed: there is no stack left to resume
+  alive,         // running on this thread, further up the chain
+  foreign,       // running on, or bound to, another thread
+  child_alive,   // frozen, but one of its children runs on its own
+  too_deep,      // nested resumes beyond the recursion limit
+  not_finished,  // asked for something that only a finished or suspended fiber has
+  destroyed,     // its last handle was destroyed while it was running
   nothing_to_propagate,
 };
 const char* to_string(FiberErrc code);

@@ -25,12 +25,11 @@ namespace detail {
 inline constexpr Mask generator_mask = Mask("yi");
 
 // One owner, no shared handles: the claim needs no atomic read-modify-write.
-[[gnu::always_inline]] inline const Event& resume_owned(FiberCore* fiber, Payload&& value) {
+[[gnu::always_inline]] inline const Event& resume_owned(FiberCore* fiber) {
   FiberCore* self = current_core();
-  if (fiber->claim.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    return drive(self, fiber, false, std::move(value), deliver_value);
-  fiber->claim.store(1, std::memory_order_relaxed);
-  return resume_claimed(self, fiber, std::move(value));
+  if (!fiber->claim.take_owned()) [[unlikely]]
+    return drive(self, fiber, ClaimKind::refused, Payload(), deliver_value);
+  return resume_claimed(self, fiber, Nothing{});
 }
 }  // namespace detail
 
@@ -113,32 +112,26 @@ class Generator {
   }
 
   // An element is present iff the fiber has not ended and holds a value; an empty one has been consumed.
-  [[gnu::always_inline]] static bool fetch(detail::FiberCore* core) {
-    if (detail::finished(*core)) return false;
-    if (!core->last.value.empty()) return true;
-    detail::resume_owned(core, Payload());
-    if (core->state != State::suspended) [[unlikely]]
-      return settle_odd(core);
-    if (!core->last.value.template is<T>()) [[unlikely]]
-      core->last.value.template as<T>();  // throws, naming both types
-    return true;
+  [[gnu::always_inline]] static bool present(detail::FiberCore* core) {
+    return core->state == State::suspended && core->last.value.template surely<T>();
   }
-  // Ended, or frozen: the element lies in an inner fiber that yielded through.
-  [[gnu::noinline]] static bool settle_odd(detail::FiberCore* core) {
+  [[gnu::always_inline]] static bool fetch(detail::FiberCore* core) {
+    if (present(core)) return true;
+    if (!detail::finished(*core) && core->last.value.empty()) [[likely]]
+      detail::resume_owned(core);
+    return present(core) || fetch_odd(core);
+  }
+  // Ended, of another type, or frozen: then the element lies in an inner fiber that yielded through.
+  [[gnu::noinline]] static bool fetch_odd(detail::FiberCore* core) {
     if (detail::finished(*core)) return false;
     detail::FiberCore* origin = core;
     while (origin->child != nullptr) origin = origin->child;
-    core->last.bits = origin->last.bits;
-    core->last.value = std::move(origin->last.value);
-    core->last.value.template as<T>();
+    if (origin != core && core->last.value.empty()) core->last.value = std::move(origin->last.value);
+    core->last.value.template as<T>();  // throws, naming both types, if it is no T
     return true;
   }
   // After a fetch that said yes, which has looked at the type.
-  [[gnu::always_inline]] static T& element(detail::FiberCore* core) {
-    T* held = core->last.value.template get_if<T>();
-    if (held == nullptr) __builtin_unreachable();
-    return *held;
-  }
+  [[gnu::always_inline]] static T& element(detail::FiberCore* core) { return core->last.value.template unchecked<T>(); }
   static void consume(detail::FiberCore* core) noexcept { core->last.value.reset(); }
 
   detail::FiberCore* core_ = nullptr;

@@ -50,14 +50,7 @@ class Payload {
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Payload> && !detail::is_in_place_type<std::remove_cvref_t<T>>)
   Payload(T&& value) {
-    detail::check_payload_source<std::decay_t<T>>();
-    if constexpr (std::is_array_v<std::remove_reference_t<T>>) {
-      construct<detail::payload_stored_t<std::decay_t<T>>>(detail::text_of_array(value));
-    } else if constexpr (detail::is_c_string<std::decay_t<T>>) {
-      construct<std::string>(detail::text_of(static_cast<const char*>(value)));
-    } else {
-      construct<detail::payload_stored_t<std::decay_t<T>>>(std::forward<T>(value));
-    }
+    fill(std::forward<T>(value));
   }
 
   template <class T, class... A>
@@ -109,10 +102,21 @@ class Payload {
     return *slot<T>();
   }
 
+  // Replaces the value by what Payload(value) would hold, built in place.
+  template <class T>
+  void set(T&& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<T>, Payload>) {
+      *this = std::forward<T>(value);
+    } else {
+      reset();
+      fill(std::forward<T>(value));
+    }
+  }
+
   bool empty() const noexcept { return head_ == 0; }
   explicit operator bool() const noexcept { return head_ != 0; }
 
-  void reset() noexcept {
+  [[gnu::always_inline]] void reset() noexcept {
     if (head_ & detail::payload_owns) destroy();
     head_ = 0;
   }
@@ -120,6 +124,16 @@ class Payload {
   template <class T>
   bool is() const noexcept {
     return head_ == detail::payload_head<detail::payload_plain_t<T>>() || holds(typeid(T));
+  }
+
+  // Whether it holds a T of this very shared object; false says nothing. And the value, for who knows that it does.
+  template <class T>
+  bool surely() const noexcept {
+    return head_ == detail::payload_head<detail::payload_plain_t<T>>();
+  }
+  template <class T>
+  T& unchecked() noexcept {
+    return *slot<T>();
   }
 
   template <class T>
@@ -160,6 +174,18 @@ class Payload {
   std::string to_string() const;
 
  private:
+  template <class T>
+  void fill(T&& value) {
+    detail::check_payload_source<std::decay_t<T>>();
+    if constexpr (std::is_array_v<std::remove_reference_t<T>>) {
+      construct<detail::payload_stored_t<std::decay_t<T>>>(detail::text_of_array(value));
+    } else if constexpr (detail::is_c_string<std::decay_t<T>>) {
+      construct<std::string>(detail::text_of(static_cast<const char*>(value)));
+    } else {
+      construct<detail::payload_stored_t<std::decay_t<T>>>(std::forward<T>(value));
+    }
+  }
+
   template <class T, class... A>
   void construct(A&&... args) {
     static_assert(std::is_constructible_v<T, A...>, "the payload's type cannot be built from these arguments");

@@ -30,7 +30,7 @@ class ScopedFiber {
     if (!finished(*core_)) kill_scoped(core_);
     release(core_);
   }
-  [[gnu::always_inline]] const Event& resume() { return resume_owned(core_, Payload()); }
+  [[gnu::always_inline]] const Event& resume() { return resume_owned(core_); }
   FiberCore* core() { return core_; }
   Fiber handle() {
     retain(core_);

@@ -43,8 +43,14 @@ thread_local CloseAtThreadEnd close_at_thread_end;
   root.root = &root;
   root.carrier = carrier;
   root.thread_eh = reinterpret_cast<EhGlobals*>(abi::__cxa_get_globals());
-  root.claim.store(1, std::memory_order_relaxed);
+  static seam::Atomic<std::uint32_t> next_root{1};
+  const std::uint32_t number = next_root.fetch_add(1, std::memory_order_relaxed);
+  root.place = Place{number} << place_root_shift;
+  root.claim.favour(number);
+  (void)root.claim.take_owned();
   describe_thread_stack(root.tools);
+  static const bool asymmetric = seam::enable_asymmetric_fences();
+  (void)asymmetric;
   this_carrier = carrier;
   carrier->alt_stack = install_alt_stack();
   return carrier;
@@ -70,17 +76,16 @@ std::uint64_t fresh_id(Carrier& carrier) {
 }
 
 Slot take_stack(Carrier& carrier, std::size_t usable) {
-  static const unsigned default_shift = shift_for(0);
-  const unsigned shift = usable == 0 ? default_shift : shift_for(usable);
-  if (shift == default_shift && carrier.cached > 0) [[likely]]
+  if (usable == 0 && carrier.cached > 0) [[likely]]
     return carrier.cache[--carrier.cached];
+  const unsigned shift = shift_for(usable);
+  if (usable == 0) carrier.cached_shift = shift;
   return pool_allocate(shift);
 }
 
 void give_stack(Carrier& carrier, Slot slot) noexcept {
-  static const unsigned default_shift = shift_for(0);
   forget_stack_contents(slot);
-  if (slot.shift != default_shift || carrier.closed) {
+  if (slot.shift != carrier.cached_shift || carrier.closed) [[unlikely]] {
     pool_release(&slot, 1);
     return;
   }

@@ -17,7 +17,8 @@ struct Carrier {
   static constexpr std::size_t cache_size = 64;
 
   FiberCore root;
-  Slot cache[cache_size];  // stacks of the default size
+  Slot cache[cache_size];     // stacks of the default size
+  unsigned cached_shift = 0;  // that size; 0 until one was made here
   std::size_t cached = 0;
   bool closed = false;  // the thread is ending: nothing is cached any more
   std::uint64_t next_id = 0;

@@ -56,31 +56,46 @@ bool child_runs_alone(const FiberCore* fiber) {
   return false;
 }
 
-// The claim of `fiber` is taken. If that is because it is frozen inside a chain, claims the chain instead and returns
-// its outermost fiber [FIB-2]; otherwise says who has it.
-FiberCore* claim_chain(FiberCore* self, FiberCore* fiber) {
+// Who runs `fiber` must give up this claim: its own, or that of the frozen chain it is an inner part of.
+struct Held {
+  FiberCore* holder;
+  ClaimKind kind;
+  void give_up() const { holder->claim.give_up(kind); }
+};
+
+// The claim of `fiber` is taken. If that is because it is frozen inside a chain, claims the chain instead [FIB-2];
+// otherwise says who has it.
+Held claim_chain(FiberCore* self, FiberCore* fiber) {
   FiberCore* top = outermost(fiber);
   if (top->flags & flag_root) {
     if (top == self->root)
-      refuse(FiberErrc::alive, *fiber, "is running, further up this chain; a fiber cannot resume itself or its callers");
+      refuse(FiberErrc::alive, *fiber,
+             "is running, further up this chain; a fiber cannot resume itself or its callers");
     refuse(FiberErrc::foreign, *fiber, "is running on another thread; only one resumer at a time");
   }
   if (top == fiber && child_runs_alone(fiber))
     refuse(FiberErrc::child_alive, *fiber, "is frozen, and one of its children is running on its own");
   if (top == fiber) refuse(FiberErrc::foreign, *fiber, "is being resumed by another thread; only one at a time");
-  if (!try_claim(top))
+  const ClaimKind kind = top->claim.take(self->root_number());
+  if (kind == ClaimKind::refused)
     refuse(FiberErrc::child_alive, *fiber, "is frozen in a chain of which another fiber is running on its own");
-  return top;
+  return {top, kind};
+}
+
+Held claim_fiber(FiberCore* self, FiberCore* fiber) {
+  const ClaimKind kind = fiber->claim.take(self->root_number());
+  return kind != ClaimKind::refused ? Held{fiber, kind} : claim_chain(self, fiber);
 }
 
 // Puts a chain under a new parent: its fibers ask another root from now on, and what lies above them may differ.
 void adopt_chain(FiberCore* self, FiberCore* fiber) {
-  std::uint8_t above = self->above;
+  Place place = self->place;
   for (FiberCore* f = fiber; f != nullptr; f = f->child) {
-    above = static_cast<std::uint8_t>(above | f->catches);
+    place = (place + place_one_deeper) | f->catches;
     f->root = self->root;
-    f->above = above;
+    f->place = place;
   }
+  if (place & above_fp) self->root->alert.fetch_or(alert_fp, std::memory_order_relaxed);
 }
 
 bool has_catcher(const FiberCore* fiber, SignalSet bits) {
@@ -91,14 +106,22 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
   return false;
 }
 
+bool interrupted(const FiberCore* root) {
+  return root->interrupts.load(std::memory_order_relaxed) != 0;
+}
+
+// Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
 bool take_interrupt(FiberCore* root) {
-  std::uint32_t pending = root->attention.load(std::memory_order_relaxed);
-  while (pending != 0) {
-    if (root->attention.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
-                                              std::memory_order_relaxed))
-      return true;
+  std::uint32_t pending = root->interrupts.load(std::memory_order_relaxed);
+  while (pending != 0 && !root->interrupts.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
+                                                                 std::memory_order_relaxed)) {
   }
-  return false;
+  if (pending <= 1) {
+    root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
+    if (root->interrupts.load(std::memory_order_seq_cst) != 0)
+      root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  }
+  return pending != 0;
 }
 
 // make_exception_ptr wants a copy; a payload has none.
@@ -127,6 +150,7 @@ void keep_child(FiberCore* self, FiberCore* fiber) {
   retain(fiber);
   if (self->kept != nullptr) release(self->kept);
   self->kept = fiber;
+  self->flags |= flag_extras;
 }
 
 void mark_killed(FiberCore* fiber) {
@@ -142,16 +166,11 @@ void drop_closure_of(FiberCore* fiber) {
   if (auto* drop = std::exchange(fiber->drop, nullptr)) drop(fiber);
 }
 
-const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& value, Deliver how) {
+const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&& value, Deliver how) {
   if (fiber == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
-  FiberCore* chain = nullptr;  // the outermost of a frozen chain that `fiber` is an inner part of
-  FiberCore* chain_parent = nullptr;
-  if (!claimed && !try_claim(fiber)) {
-    chain = claim_chain(self, fiber);
-    chain_parent = fiber->parent;
-  }
-  FiberCore* const claim_holder = chain != nullptr ? chain : fiber;
-  const auto unclaim = [&] { claim_holder->claim.store(0, std::memory_order_release); };
+  const Held held = claim != ClaimKind::refused ? Held{fiber, claim} : claim_fiber(self, fiber);
+  const bool inner = held.holder != fiber;  // part of a frozen chain, to run on its own
+  FiberCore* const chain_parent = fiber->parent;
 
   try {
     if (finished(*fiber))
@@ -161,14 +180,14 @@ const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& va
     if ((fiber->flags & flag_shares) && fiber->root != self->root)
       refuse(FiberErrc::foreign, *fiber,
              "shares the bindings of a fiber of another thread (mask letter i); make it with p to resume it here");
-    if (self->depth >= max_depth)
+    if (self->depth() >= max_depth)
       refuse(FiberErrc::too_deep, *fiber,
              "is not resumed: resumes are nested beyond the recursion limit (see set_recursion_limit)");
-    if (how != deliver_kill && self->root->attention.load(std::memory_order_relaxed) != 0 &&
-        has_catcher(self, sig::interrupt) && take_interrupt(self->root))
+    if (how != deliver_kill && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
+        take_interrupt(self->root))
       emit_slow(self, sig::interrupt, Payload(), true);
   } catch (...) {
-    unclaim();
+    held.give_up();
     throw;
   }
 
@@ -183,21 +202,14 @@ const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& va
   }
 
   if (target->state == State::new_ && how != deliver_value) {
-    end_unstarted(target,
-                  how == deliver_kill ? std::make_exception_ptr(Unwind{}) : exception_of(std::move(value)));
-    self->child = nullptr;
-    if (chain != nullptr) {
-      chain->claim.store(0, std::memory_order_release);
-      return event_of(*fiber);
-    }
-    return finish_resume(self, fiber);
+    end_unstarted(target, how == deliver_kill ? std::make_exception_ptr(Unwind{}) : exception_of(std::move(value)));
+    return finish_resume(self, fiber, held.kind);
   }
 
   self->child = fiber;
   self->last_child = fiber;
   self->last_child_id = fiber->id;
   fiber->parent = self;
-  fiber->depth = self->depth + 1;
   adopt_chain(self, fiber);
   if (how == deliver_kill) mark_killed(fiber);
   target->deliver = how;
@@ -210,12 +222,15 @@ const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& va
   fp_words_switch(self, target);
   auto* from = static_cast<FiberCore*>(switch_fiber(*self, *target, ended != nullptr ? ended : target));
 
-  if (chain == nullptr) return settle(self, fiber, from);
-  // An inner fiber goes back to its place in the chain; its end, if it came, waits there for the outer resume.
   self->child = nullptr;
-  fiber->parent = chain_parent;
-  chain->claim.store(0, std::memory_order_release);
-  if (from->state == State::suspended) return from->last;
+  // An inner fiber goes back to its place in the chain; its end, if it came, waits there for the outer resume.
+  fiber->parent = inner ? chain_parent : nullptr;
+  if (from->state == State::suspended && !(fiber->flags & flag_detached)) {
+    held.give_up();
+    return from->last;
+  }
+  if (!inner) return finish_resume(self, fiber, held.kind);
+  held.give_up();
   return accept_end(self, fiber);
 }
 
@@ -232,14 +247,16 @@ const Event& accept_end(FiberCore* self, FiberCore* fiber) {
   std::rethrow_exception(fiber->failure);
 }
 
-const Event& finish_resume(FiberCore* self, FiberCore* fiber) {
+const Event& finish_resume(FiberCore* self, FiberCore* fiber, ClaimKind claim) {
+  fiber->claim.give_up(claim);
+  if (fiber->state == State::dead && fiber->end_event == nullptr && !(fiber->flags & flag_detached) &&
+      self->deliver == deliver_value) [[likely]]
+    return fiber->last;
   if (fiber->flags & flag_detached) {
     const std::string text = describe(*fiber);
-    fiber->claim.store(0, std::memory_order_release);
     destroy_core(fiber);
     throw FiberError(FiberErrc::destroyed, text + " was resumed while its last handle was destroyed");
   }
-  fiber->claim.store(0, std::memory_order_release);
   if (self->deliver != deliver_value) (void)deliver_slow(self);  // cancelled or killed while its child had ended
   return accept_end(self, fiber);
 }
@@ -263,7 +280,8 @@ namespace {
 }
 
 void check_bits(SignalSet bits) {
-  if (bits.empty()) throw EmitError("emit of the empty set: a signal needs at least one bit; to stop with a value, return it");
+  if (bits.empty())
+    throw EmitError("emit of the empty set: a signal needs at least one bit; to stop with a value, return it");
   const SignalSet bad = bits & sig::not_emittable;
   if (!bad.empty())
     throw EmitError("emit of " + to_string(bits) + ": " + to_string(bad) + " is raised by the runtime only");
@@ -314,8 +332,8 @@ bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload&& value)
 
 Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime) {
   if (!from_runtime) check_bits(bits);
-  if (!bits.contains(sig::interrupt) && self->root->attention.load(std::memory_order_relaxed) != 0 &&
-      has_catcher(self, sig::interrupt) && take_interrupt(self->root))
+  if (!bits.contains(sig::interrupt) && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
+      take_interrupt(self->root))
     emit_slow(self, sig::interrupt, Payload(), true);
   const Catch found = find_catcher(self, bits);
   if (!admit(self, found, bits, std::move(value))) return {};
@@ -340,14 +358,14 @@ const FiberCore& Fiber::checked() const {
 }
 
 const Event& Fiber::cancel(Payload error) {
-  return drive(current_core(), core_, false, std::move(error), deliver_error);
+  return drive(current_core(), core_, ClaimKind::refused, std::move(error), deliver_error);
 }
 
 void Fiber::kill() {
   if (core_ == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
   if (detail::finished(*core_)) return;
   try {
-    drive(current_core(), core_, false, Payload(), deliver_kill);
+    drive(current_core(), core_, ClaimKind::refused, Payload(), deliver_kill);
   } catch (const Unwind&) {
     if (!detail::finished(*core_)) throw;  // not this fiber's: the caller itself is being killed
   }
@@ -366,18 +384,20 @@ const Event& propagate(Fiber& child) {
   }
   if (fiber->state == State::new_)
     throw FiberError(FiberErrc::nothing_to_propagate, detail::describe(*fiber) + " was never resumed");
-  if (!try_claim(fiber))
-    throw FiberError(FiberErrc::alive, detail::describe(*fiber) + " is running; only a stopped fiber can be propagated");
+  const Held held = claim_fiber(self, fiber);
   FiberCore* origin = deepest(fiber);
   const SignalSet bits = origin->last.bits;
   const Catch found = find_catcher(self, bits);
   try {
+    if (held.holder != fiber)
+      throw FiberError(FiberErrc::child_alive,
+                       detail::describe(*fiber) + " is part of a frozen chain; propagate its outermost fiber");
     if (!admit(self, found, bits, std::move(origin->last.value))) {
-      fiber->claim.store(0, std::memory_order_release);
+      held.give_up();
       return origin->last;
     }
   } catch (...) {
-    fiber->claim.store(0, std::memory_order_release);
+    held.give_up();
     throw;
   }
   self->child = fiber;
@@ -385,13 +405,16 @@ const Event& propagate(Fiber& child) {
   adopt_chain(self, fiber);
   fp_words_switch(self, found.catcher);
   auto* from = static_cast<FiberCore*>(switch_fiber(*self, *found.catcher, origin));
-  return settle(self, fiber, from);
+  self->child = nullptr;
+  fiber->parent = nullptr;
+  if (from->state != State::suspended || (fiber->flags & flag_detached)) return finish_resume(self, fiber, held.kind);
+  held.give_up();
+  return from->last;
 }
 
 void checkpoint() {
   FiberCore* self = current_core();
-  if (self->root->attention.load(std::memory_order_relaxed) != 0 && take_interrupt(self->root))
-    emit_slow(self, sig::interrupt, Payload(), true);
+  if (interrupted(self->root) && take_interrupt(self->root)) emit_slow(self, sig::interrupt, Payload(), true);
 }
 
 Interrupter interrupter() {

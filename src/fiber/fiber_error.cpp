@@ -18,15 +18,24 @@ std::string describe(const char* lead, const Event& event) {
 
 const char* to_string(FiberErrc code) {
   switch (code) {
-    case FiberErrc::empty_handle: return "empty_handle";
-    case FiberErrc::finished: return "finished";
-    case FiberErrc::alive: return "alive";
-    case FiberErrc::foreign: return "foreign";
-    case FiberErrc::child_alive: return "child_alive";
-    case FiberErrc::too_deep: return "too_deep";
-    case FiberErrc::not_finished: return "not_finished";
-    case FiberErrc::destroyed: return "destroyed";
-    case FiberErrc::nothing_to_propagate: return "nothing_to_propagate";
+    case FiberErrc::empty_handle:
+      return "empty_handle";
+    case FiberErrc::finished:
+      return "finished";
+    case FiberErrc::alive:
+      return "alive";
+    case FiberErrc::foreign:
+      return "foreign";
+    case FiberErrc::child_alive:
+      return "child_alive";
+    case FiberErrc::too_deep:
+      return "too_deep";
+    case FiberErrc::not_finished:
+      return "not_finished";
+    case FiberErrc::destroyed:
+      return "destroyed";
+    case FiberErrc::nothing_to_propagate:
+      return "nothing_to_propagate";
   }
   return "?";
 }

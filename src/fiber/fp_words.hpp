@@ -13,7 +13,7 @@ void fp_words_change(FiberCore* from, FiberCore* to);
 void fp_words_default(std::uint32_t (&words)[2]);
 
 inline void fp_words_switch(FiberCore* from, FiberCore* to) {
-  if ((from->above | to->above) & above_fp) [[unlikely]]
+  if ((from->place | to->place) & above_fp) [[unlikely]]
     fp_words_change(from, to);
 }
 

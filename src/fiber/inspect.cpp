@@ -16,33 +16,54 @@ using namespace detail;
 
 const char* to_string(Status status) {
   switch (status) {
-    case Status::dead: return "dead";
-    case Status::error: return "error";
-    case Status::debug: return "debug";
-    case Status::pending: return "pending";
-    case Status::user0: return "user0";
-    case Status::user1: return "user1";
-    case Status::user2: return "user2";
-    case Status::user3: return "user3";
-    case Status::user4: return "user4";
-    case Status::user5: return "user5";
-    case Status::user6: return "user6";
-    case Status::user7: return "user7";
-    case Status::interrupted: return "interrupted";
-    case Status::suspended: return "suspended";
-    case Status::new_: return "new";
-    case Status::alive: return "alive";
+    case Status::dead:
+      return "dead";
+    case Status::error:
+      return "error";
+    case Status::debug:
+      return "debug";
+    case Status::pending:
+      return "pending";
+    case Status::user0:
+      return "user0";
+    case Status::user1:
+      return "user1";
+    case Status::user2:
+      return "user2";
+    case Status::user3:
+      return "user3";
+    case Status::user4:
+      return "user4";
+    case Status::user5:
+      return "user5";
+    case Status::user6:
+      return "user6";
+    case Status::user7:
+      return "user7";
+    case Status::interrupted:
+      return "interrupted";
+    case Status::suspended:
+      return "suspended";
+    case Status::new_:
+      return "new";
+    case Status::alive:
+      return "alive";
   }
   return "?";
 }
 
 const char* to_string(State state) {
   switch (state) {
-    case State::new_: return "new";
-    case State::alive: return "alive";
-    case State::suspended: return "suspended";
-    case State::dead: return "dead";
-    case State::error: return "error";
+    case State::new_:
+      return "new";
+    case State::alive:
+      return "alive";
+    case State::suspended:
+      return "suspended";
+    case State::dead:
+      return "dead";
+    case State::error:
+      return "error";
   }
   return "?";
 }
@@ -58,8 +79,7 @@ Status status_of(SignalSet bits, bool ended) {
 }
 
 bool resumable(Status status) {
-  return status != Status::dead && status != Status::error &&
-         !(status >= Status::user0 && status <= Status::user4);
+  return status != Status::dead && status != Status::error && !(status >= Status::user0 && status <= Status::user4);
 }
 
 State Fiber::state() const {
@@ -69,11 +89,15 @@ State Fiber::state() const {
 
 Status Fiber::status() const {
   switch (state()) {
-    case State::new_: return Status::new_;
-    case State::alive: return Status::alive;
-    case State::suspended: return status_of(event_of(*core_).bits, false);
+    case State::new_:
+      return Status::new_;
+    case State::alive:
+      return Status::alive;
+    case State::suspended:
+      return status_of(event_of(*core_).bits, false);
     case State::dead:
-    case State::error: return status_of(event_of(*core_).bits, true);
+    case State::error:
+      return status_of(event_of(*core_).bits, true);
   }
   return Status::dead;
 }
@@ -147,6 +171,7 @@ void Fiber::set_user_slot(void* slot, void (*destroy)(void*)) {
   checked();
   core_->user_slot = slot;
   core_->user_destroy = destroy;
+  core_->flags |= flag_extras;
 }
 
 void for_each_fiber(void (*visit)(const LiveFiber&, void* context), void* context) {

@@ -35,7 +35,7 @@ void inherit_bindings(FiberCore* self, FiberCore* core, Env env, bool scoped) {
     core->flags |= flag_shares;
     if (!scoped && !(holder->flags & flag_root)) {
       retain(holder);
-      core->flags |= flag_keeps;
+      core->flags |= flag_keeps | flag_extras;
     }
   }
 }
@@ -75,8 +75,9 @@ FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, cons
   core->pass = mask.pass;
   core->ends = mask.ends;
   core->catches = catches_of(mask);
-  core->above = static_cast<std::uint8_t>(self->above | core->catches);
+  if (self->depth() < max_depth) core->place = (self->place + place_one_deeper) | core->catches;  // else resume asks
   core->root = self->root;
+  core->claim.favour(self->root_number());
   core->id = fresh_id(carrier);
   core->slot = slot;
   open_tool_state(core->tools, slot);
@@ -98,7 +99,9 @@ void describe_core(FiberCore* core, const FiberOptions& options) {
   }
 }
 
-void abandon_core(FiberCore* core) noexcept {
+namespace {
+
+[[gnu::noinline]] void release_extras(FiberCore* core) noexcept {
   if (core->user_destroy != nullptr && core->user_slot != nullptr) core->user_destroy(core->user_slot);
   // A chain of ended fibers may be thousands long: taken apart link by link, not by recursion.
   for (FiberCore* kept = std::exchange(core->kept, nullptr); kept != nullptr;) {
@@ -109,6 +112,12 @@ void abandon_core(FiberCore* core) noexcept {
   if (core->flags & flag_keeps) release(core->shared_with);
   if (core->bindings != nullptr) release_bindings(core->bindings);
   if (core->pending_trace != nullptr) drop_trace(core);
+}
+
+}  // namespace
+
+void abandon_core(FiberCore* core) noexcept {
+  if ((core->flags & flag_extras) || core->bindings != nullptr) release_extras(core);
   close_tool_state(core->tools);
   const Slot slot = core->slot;
   core->~FiberCore();
@@ -117,7 +126,7 @@ void abandon_core(FiberCore* core) noexcept {
 }
 
 void destroy_core(FiberCore* core) noexcept {
-  if (core->claim.load(std::memory_order_acquire) != 0) {
+  if (core->claim.held()) {
     // It runs, or is frozen inside a chain: whoever is in resume() of it gets it back and destroys it.
     core->flags |= flag_detached;
     return;
@@ -129,7 +138,7 @@ void destroy_core(FiberCore* core) noexcept {
       drop_closure_of(core);
     } else {
       try {
-        drive(current_core(), core, false, Payload(), deliver_kill);
+        drive(current_core(), core, ClaimKind::refused, Payload(), deliver_kill);
       } catch (...) {
         // The end of a killed fiber, whatever it threw at last, concerns nobody any more.
       }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/sys.hpp"
-#include "fiber/tool_hooks.hpp"
 #include "fiber/stack_pool.hpp"
+#include "fiber/tool_hooks.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/fiber_error.hpp"
 

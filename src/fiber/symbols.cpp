@@ -42,8 +42,7 @@ struct Collect {
 };
 
 backtrace_state* symbol_state() {
-  static backtrace_state* state = backtrace_create_state(
-      nullptr, 1, [](void*, const char*, int) {}, nullptr);
+  static backtrace_state* state = backtrace_create_state(nullptr, 1, [](void*, const char*, int) {}, nullptr);
   return state;
 }
 

@@ -59,9 +59,8 @@ void walk_frame_pointers(const FiberCore& core, TracePart& part) {
 
 bool is_machinery(std::string_view function) {
   constexpr std::string_view names[] = {
-      "weft_entry_personality", "_Unwind_RaiseException",     "_Unwind_Resume_or_Rethrow",
-      "__cxa_throw",            "__cxa_rethrow",              "std::rethrow_exception",
-      "_Unwind_Backtrace",      "_Unwind_RaiseException_Phase2",
+      "weft_entry_personality", "_Unwind_RaiseException", "_Unwind_Resume_or_Rethrow", "__cxa_throw",
+      "__cxa_rethrow",          "std::rethrow_exception", "_Unwind_Backtrace",         "_Unwind_RaiseException_Phase2",
   };
   for (const std::string_view name : names)
     if (function == name) return true;
@@ -77,6 +76,7 @@ void take_trace(FiberCore* core) noexcept {
   if (raw == nullptr) return;  // an error without a trace is still an error
   raw->count = 0;
   core->pending_trace = raw;
+  core->flags |= flag_extras;
   _Unwind_Backtrace(on_frame, raw);
 }
 

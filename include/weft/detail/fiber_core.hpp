@@ -14,13 +14,14 @@
 // Invariants
 //   [FIB-1] `parent` is set exactly while some frame is inside resume() of this fiber, running or frozen, except for
 //           the outermost fiber of a frozen chain, whose resumer has gone on.
-//   [FIB-2] `claim` is 1 from resume to the return of resume. In a frozen chain the inner fibers keep theirs; who wants
-//           to run one of them claims the outermost.
+//   [FIB-2] `claim` is held from resume to the return of resume. In a frozen chain the inner fibers keep theirs; who
+//           wants to run one of them claims the outermost.
 //   [FIB-3] The canonical event of a stop is in the fiber that stopped: the emitter, or the one that ended.
 //   [FIB-4] Only the thread that holds the claim touches anything but `claim`, `refs` and the root's `attention`.
 //   [FIB-5] `root` of every fiber of a running chain is the root of the thread that runs it. A fiber never looks at a
 //           thread_local: it asks its root.
-// Threads: see FIB-4. Rejected: a state word with atomic transitions per resume (two locked instructions more).
+// Threads: see FIB-4 and claim.hpp. Rejected: a state word with atomic transitions per resume (two locked instructions
+// more).
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,7 @@
 #include <exception>
 #include <source_location>
 
+#include "weft/detail/claim.hpp"
 #include "weft/detail/context.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/stack.hpp"
@@ -45,24 +47,41 @@ struct Binding;
 struct Carrier;
 
 // What __cxa_get_globals() points at: the handler stack and the count of exceptions in flight of the running stack.
-struct EhGlobals {
+// Copied as one 16-byte word, padding included.
+struct alignas(16) EhGlobals {
   void* caught = nullptr;
   unsigned int uncaught = 0;
+  unsigned int padding = 0;  // written, so that the whole word can be forwarded from one store
 };
 
 enum Deliver : std::uint8_t { deliver_value, deliver_error, deliver_kill };
 
 enum FiberFlag : std::uint8_t {
-  flag_fp = 1,         // keeps its own floating-point control words
-  flag_killed = 2,     // unwinding because of kill; `ends` is everything, so that no emit leaves it
-  flag_detached = 4,   // its last handle went away while it ran: whoever gets control back destroys it
-  flag_shares = 8,     // sees the bindings of `shared_with`, so it stays with that fiber's thread
-  flag_keeps = 16,     // and keeps that fiber's memory
+  flag_fp = 1,        // keeps its own floating-point control words
+  flag_killed = 2,    // unwinding because of kill; `ends` is everything, so that no emit leaves it
+  flag_detached = 4,  // its last handle went away while it ran: whoever gets control back destroys it
+  flag_shares = 8,    // sees the bindings of `shared_with`, so it stays with that fiber's thread
+  flag_keeps = 16,    // and keeps that fiber's memory
   flag_root = 32,
+  flag_extras = 64,  // owns something besides its closure and event that must be released with it
 };
 
 // What fibers above would do with a request, precomputed at resume.
 enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4 };
+
+// Why a root's fibers must take the slow paths.
+enum Alert : std::uint32_t {
+  alert_interrupt = 1,  // interrupts are pending
+  alert_fp = 2,         // a fiber with its own floating-point words has run here
+};
+
+// Where a fiber stands, in one word that resume can compare: the number of its root, its depth below it, and Above.
+using Place = std::uint64_t;
+inline constexpr Place place_above = 0xff;
+inline constexpr unsigned place_depth_shift = 8;
+inline constexpr Place place_one_deeper = Place{1} << place_depth_shift;
+inline constexpr Place place_depth = 0xffffff00;
+inline constexpr unsigned place_root_shift = 32;
 
 struct alignas(64) FiberCore {
   // Line 0: what a switch and a signal walk read.
@@ -76,28 +95,33 @@ struct alignas(64) FiberCore {
   FiberCore* child = nullptr;  // pending: its event has not been accepted yet
   FiberCore* root = nullptr;
   EhGlobals eh;
-  seam::Atomic<std::uint32_t> claim{0};  // [FIB-2]; taken with acquire, given up with release
-  std::uint32_t depth = 0;
+  Place place = 0;  // as of the last resume
+  std::uint64_t id = 0;
+  Claim claim;  // [FIB-2]
   State state = State::new_;
   std::uint8_t deliver = deliver_value;
   std::uint8_t flags = 0;
   std::uint8_t catches = 0;  // Above bits that this fiber's own mask adds
-  std::uint8_t above = 0;    // parent's | catches, as of the last resume
-  std::uint64_t last_child_id = 0;
-  FiberCore* last_child = nullptr;  // weak: valid only while its id is last_child_id
 
   // Line 2
   Event last;
-  void (*run)(FiberCore*) = nullptr;
-  void (*drop)(FiberCore*) = nullptr;  // destroys the closure; null when there is nothing (left) to destroy
+  std::uint64_t last_child_id = 0;
+  FiberCore* last_child = nullptr;  // weak: valid only while its id is last_child_id
+
+  // Line 3, roots only, read on every switch.
+  EhGlobals* thread_eh = nullptr;
+  Carrier* carrier = nullptr;
+  seam::Atomic<std::uint32_t> alert{0};       // Alert bits: the inline paths give way to the slow ones
+  seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the owner takes
 
   // Cold.
-  void* closure = nullptr;
   seam::Atomic<std::uint32_t> refs{1};
-  std::uint64_t id = 0;
-  std::exception_ptr failure;       // what ended it
-  Event* end_event = nullptr;       // the event inside `failure`, if that is a SignalError
-  FiberCore* kept = nullptr;        // strong: the finished child whose uncaught event ended this fiber
+  void (*run)(FiberCore*) = nullptr;
+  void (*drop)(FiberCore*) = nullptr;  // destroys the closure; null when there is nothing (left) to destroy
+  void* closure = nullptr;
+  std::exception_ptr failure;        // what ended it
+  Event* end_event = nullptr;        // the event inside `failure`, if that is a SignalError
+  FiberCore* kept = nullptr;         // strong: the finished child whose uncaught event ended this fiber
   FiberCore* shared_with = nullptr;  // whose bindings it sees
   Binding* bindings = nullptr;
   void* pending_trace = nullptr;
@@ -110,12 +134,13 @@ struct alignas(64) FiberCore {
   char name[24] = {};
   ToolState tools;
 
-  // Roots only.
-  EhGlobals* thread_eh = nullptr;
-  Carrier* carrier = nullptr;
-  seam::Atomic<std::uint32_t> attention{0};  // pending interrupts; any thread adds, the owner takes
+  std::uint8_t above() const { return static_cast<std::uint8_t>(place & place_above); }
+  std::uint32_t root_number() const { return static_cast<std::uint32_t>(place >> place_root_shift); }
+  std::uint32_t depth() const { return static_cast<std::uint32_t>((place & place_depth) >> place_depth_shift); }
 };
-static_assert(offsetof(FiberCore, parent) + 8 == 64);
+static_assert(sizeof(EhGlobals) == 16);
+static_assert(offsetof(FiberCore, child) == 64 && offsetof(FiberCore, last) == 128);
+static_assert(offsetof(FiberCore, thread_eh) == 192);
 static_assert(sizeof(FiberCore) <= 640);
 
 // This thread's own context. The one use of thread_local; never inlined, so no caller can keep its address over a
@@ -129,16 +154,28 @@ inline FiberCore* core_of(Slot slot) {
 [[gnu::always_inline]] inline FiberCore* current_core() {
   const std::uintptr_t sp = stack_pointer();
   const unsigned shift = slot_shift_of[sp >> chunk_shift];
-  if (shift != 0) [[likely]]
-    return reinterpret_cast<FiberCore*>(slot_ceiling(sp, shift) - sizeof(FiberCore));
+  if (shift == min_slot_shift) [[likely]]
+    return reinterpret_cast<FiberCore*>(slot_ceiling(sp, min_slot_shift) - sizeof(FiberCore));
+  if (shift != 0) return reinterpret_cast<FiberCore*>(slot_ceiling(sp, shift) - sizeof(FiberCore));
   return thread_root();
+}
+
+// The thread's words are not declared 16-aligned, and libstdc++ knows them as two fields.
+[[gnu::always_inline]] inline void exchange_eh(EhGlobals* thread, FiberCore& from, const FiberCore& to) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  typedef std::uint64_t Pair __attribute__((vector_size(16), may_alias));
+  typedef std::uint64_t LoosePair __attribute__((vector_size(16), may_alias, aligned(8)));
+  *reinterpret_cast<Pair*>(&from.eh) = *reinterpret_cast<const LoosePair*>(thread);
+  *reinterpret_cast<LoosePair*>(thread) = *reinterpret_cast<const Pair*>(&to.eh);
+#else
+  from.eh = *thread;
+  *thread = to.eh;
+#endif
 }
 
 // Goes to `to` and returns, when somebody comes back here, what they passed. Exception state belongs to the fiber.
 [[gnu::always_inline]] inline void* switch_fiber(FiberCore& from, FiberCore& to, void* arg, bool last = false) {
-  EhGlobals* eh = from.root->thread_eh;
-  from.eh = *eh;
-  *eh = to.eh;
+  exchange_eh(from.root->thread_eh, from, to);
   tools_before_switch(from.tools, to.tools, last);
   void* back = switch_context(from.ctx, to.ctx, arg);
   tools_after_switch(from.tools);
@@ -146,8 +183,8 @@ inline FiberCore* core_of(Slot slot) {
 }
 
 // Slow halves, src/fiber/fiber.cpp.
-const Event& drive(FiberCore* self, FiberCore* fiber, bool claimed, Payload&& value, Deliver how);
-const Event& finish_resume(FiberCore* self, FiberCore* fiber);
+const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&& value, Deliver how);
+const Event& finish_resume(FiberCore* self, FiberCore* fiber, ClaimKind claim);
 Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime);
 Payload deliver_slow(FiberCore* self);
 void destroy_core(FiberCore* core) noexcept;
@@ -166,50 +203,60 @@ inline bool finished(const FiberCore& core) {
   return core.state >= State::dead;
 }
 
-[[gnu::always_inline]] inline bool try_claim(FiberCore* fiber) {
-  std::uint32_t free = 0;
-  return fiber->claim.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
-}
-
 // What resume does once control is back in `self`. `from` is the fiber that stopped.
 [[gnu::always_inline]] inline const Event& settle(FiberCore* self, FiberCore* fiber, FiberCore* from) {
   self->child = nullptr;
   fiber->parent = nullptr;
   if (from->state == State::suspended && !(fiber->flags & flag_detached)) [[likely]] {
-    fiber->claim.store(0, std::memory_order_release);
+    fiber->claim.give_up_biased();
     return from->last;
   }
-  return finish_resume(self, fiber);
+  return finish_resume(self, fiber, ClaimKind::biased);
 }
 
-// resume for a claimed fiber (or one that has a single owner).
-[[gnu::always_inline]] inline const Event& resume_claimed(FiberCore* self, FiberCore* fiber, Payload&& value) {
-  const auto above = static_cast<std::uint8_t>(self->above | fiber->catches);
-  FiberCore* root = self->root;
-  const bool plain = fiber->state != State::dead && fiber->state != State::error && fiber->root == root &&
-                     fiber->above == above && self->depth < max_depth &&
-                     root->attention.load(std::memory_order_relaxed) == 0;
+// Puts a value, or nothing, where the fiber's event was.
+template <class T>
+[[gnu::always_inline]] inline void put(Payload& place, T&& value) {
+  place.set(std::forward<T>(value));
+}
+struct Nothing {};
+[[gnu::always_inline]] inline void put(Payload& place, Nothing) {
+  place.reset();
+}
+template <class T>
+Payload to_payload(T&& value) {
+  return Payload(std::forward<T>(value));
+}
+inline Payload to_payload(Nothing) {
+  return {};
+}
+
+// resume for a fiber that the favoured thread, or its single owner, has claimed.
+template <class T>
+[[gnu::always_inline]] inline const Event& resume_claimed(FiberCore* self, FiberCore* fiber, T&& value) {
+  const Place place = (self->place + place_one_deeper) | fiber->catches;
+  // A place that is right was once checked against the recursion limit.
+  const bool plain =
+      !finished(*fiber) && fiber->place == place && self->root->alert.load(std::memory_order_relaxed) == 0;
   if (!plain) [[unlikely]]
-    return drive(self, fiber, true, std::move(value), deliver_value);
+    return drive(self, fiber, ClaimKind::biased, to_payload(std::forward<T>(value)), deliver_value);
   FiberCore* target = fiber;
   while (target->child != nullptr) {
     if (finished(*target->child)) [[unlikely]]
-      return drive(self, fiber, true, std::move(value), deliver_value);
+      return drive(self, fiber, ClaimKind::biased, to_payload(std::forward<T>(value)), deliver_value);
     target = target->child;
   }
-  if (target->above & above_fp) [[unlikely]]
-    return drive(self, fiber, true, std::move(value), deliver_value);
+  put(target->last.value, std::forward<T>(value));
+  target->state = State::alive;
   self->child = fiber;
   self->last_child = fiber;
   self->last_child_id = fiber->id;
   fiber->parent = self;
-  fiber->depth = self->depth + 1;
-  target->last.value = std::move(value);
-  target->state = State::alive;
   return settle(self, fiber, static_cast<FiberCore*>(switch_fiber(*self, *target, target)));
 }
 
-[[gnu::always_inline]] inline Payload emit_from(FiberCore* self, SignalSet bits, Payload&& value) {
+template <class T>
+[[gnu::always_inline]] inline Payload emit_from(FiberCore* self, SignalSet bits, T&& value) {
   if (!bits.empty() && !bits.overlaps(sig::not_emittable)) [[likely]] {
     SignalSet ends;
     FiberCore* fiber = self;
@@ -219,10 +266,10 @@ inline bool finished(const FiberCore& core) {
       fiber = fiber->parent;
     }
     FiberCore* catcher = fiber->parent;
-    if (catcher != nullptr && !ends.overlaps(bits) && !(self->above & above_fp) &&
-        self->root->attention.load(std::memory_order_relaxed) == 0) [[likely]] {
+    if (catcher != nullptr && !ends.overlaps(bits) && self->root->alert.load(std::memory_order_relaxed) == 0)
+        [[likely]] {
+      put(self->last.value, std::forward<T>(value));
       self->last.bits = bits;
-      self->last.value = std::move(value);
       self->state = State::suspended;
       switch_fiber(*self, *catcher, self);
       if (self->deliver != deliver_value) [[unlikely]]
@@ -230,7 +277,7 @@ inline bool finished(const FiberCore& core) {
       return std::move(self->last.value);
     }
   }
-  return emit_slow(self, bits, std::move(value), false);
+  return emit_slow(self, bits, to_payload(std::forward<T>(value)), false);
 }
 
 }  // namespace detail

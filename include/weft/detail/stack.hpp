@@ -46,9 +46,9 @@ constexpr std::uintptr_t slot_ceiling(std::uintptr_t address, unsigned shift) {
 [[gnu::always_inline]] inline std::uintptr_t stack_pointer() {
   std::uintptr_t sp;
 #if defined(__x86_64__)
-  asm("movq %%rsp, %0" : "=r"(sp));
+  asm volatile("movq %%rsp, %0" : "=r"(sp));
 #elif defined(__aarch64__)
-  asm("mov %0, sp" : "=r"(sp));
+  asm volatile("mov %0, sp" : "=r"(sp));
 #else
   sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 #endif
@@ -66,10 +66,10 @@ struct Slot {
 enum class GuardKind : std::uint8_t { madvise, mprotect };
 
 struct StackStats {
-  std::size_t slots = 0;        // ever carved, all sizes
-  std::size_t free = 0;         // in the pools (thread caches not counted)
+  std::size_t slots = 0;  // ever carved, all sizes
+  std::size_t free = 0;   // in the pools (thread caches not counted)
   std::size_t chunks = 0;
-  std::size_t trimmed = 0;      // stacks whose pages were given back
+  std::size_t trimmed = 0;  // stacks whose pages were given back
   GuardKind guard = GuardKind::madvise;
 };
 
