@@ -9,7 +9,15 @@ target_compile_definitions(weft_explored PUBLIC WEFT_VERIFY=1 v0=v0_verify)
 target_include_directories(weft_explored PUBLIC ${PROJECT_SOURCE_DIR}/verify ${PROJECT_SOURCE_DIR}/src)
 
 file(GLOB scenarios CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/scenarios/*.cpp)
-add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${scenarios})
+# Broken copies of the real headers, which the scenarios must find (verify/mutants.txt).
+set(mutants ${PROJECT_BINARY_DIR}/mutants/mutants.hpp)
+find_program(WEFT_PYTHON NAMES python3 REQUIRED)
+add_custom_command(OUTPUT ${mutants}
+  COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt
+          ${PROJECT_SOURCE_DIR}/src ${mutants} --depfile ${mutants}.d
+  DEPENDS ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt DEPFILE ${mutants}.d VERBATIM)
+add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${scenarios} ${mutants})
+target_include_directories(weft_verify PRIVATE ${PROJECT_BINARY_DIR}/mutants)
 target_link_libraries(weft_verify PRIVATE weft_explored weft_warnings)
 foreach(file IN LISTS scenarios)
   get_filename_component(group ${file} NAME_WE)

@@ -115,6 +115,7 @@ bool run_one(const Arguments& arguments, const verify::Entry& entry) {
                                                  .mode = mode_of(arguments, entry),
                                                  .delays = arguments.delays.value_or(entry.delays),
                                                  .spurious = entry.spurious,
+                                                 .asymmetric = entry.asymmetric,
                                                  .progress = true},
                                                 entry.run);
   const double seconds = static_cast<double>(weft::seam::monotonic_ns() - start) * 1e-9;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include "weft/detail/assert.hpp"
+
 namespace weft::inline v0::verify {
 
 namespace hook {
@@ -20,6 +22,11 @@ using hook::Access;
 using hook::Op;
 
 Execution* active = nullptr;
+
+// A broken assertion of the code under test is a failure of the scenario.
+void assertion_broke(const char* text, const char* condition, const char*, int) {
+  if (active != nullptr) fail(std::string("assertion: ") + text + " (" + condition + ")");
+}
 
 // Never destroyed: the objects of a failed execution may be in any state [EXE-3].
 std::vector<std::unique_ptr<World>>& abandoned_worlds = *new std::vector<std::unique_ptr<World>>;
@@ -35,6 +42,10 @@ class Inside {
 
 struct CheckFailed {};
 
+// Upper half of a shown word that stands for a place in a named object.
+constexpr std::uint64_t named_word = 0xADD0'0000'0000'0000U;
+constexpr std::uint64_t named_word_mask = 0xFFFF'0000'0000'0000U;
+
 constexpr bool acquires(std::memory_order order) {
   return order == std::memory_order_acquire || order == std::memory_order_consume ||
          order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
@@ -47,11 +58,12 @@ constexpr bool waits_politely(Op op) {
 }
 
 // Operations after which the thread's own earlier stores are visible to all.
-constexpr bool drains(const Access& access) {
+constexpr bool drains(const Access& access, bool asymmetric) {
   switch (access.op) {
+    case Op::light_fence:
+      return !asymmetric;
     case Op::begin:
     case Op::load:
-    case Op::light_fence:
     case Op::futex_sleep:
     case Op::pause:
       return false;
@@ -99,6 +111,7 @@ void Execution::reset() {
   live_ = 0;
   current_ = nullptr;
   now_ = 1'000'000'000;
+  solo_ = false;
   sleeps_ = 0;
   changes_ = 0;
   actions_.clear();
@@ -137,6 +150,7 @@ void Execution::run(const Scenario& scenario, Strategy& strategy) {
   reset();
   strategy_ = &strategy;
   Execution* const outer = std::exchange(active, this);
+  const auto outer_hook = detail::set_assert_hook(&assertion_broke);
   auto world = std::make_unique<World>();
   try {
     scenario(*world);
@@ -151,13 +165,11 @@ void Execution::run(const Scenario& scenario, Strategy& strategy) {
     current_ = nullptr;
     if (verdict_ == Verdict::passed) schedule(main_);
     current_ = nullptr;
-    if (verdict_ == Verdict::passed) {
-      for (auto& final : world->finals_) final();
-    }
+    if (verdict_ == Verdict::passed && !world->finals_.empty()) run_finals(*world);
   } catch (const CheckFailed&) {
   } catch (const std::exception& error) {
     current_ = nullptr;
-    fail(Verdict::exception, std::string("set-up or finally threw: ") + error.what());
+    fail(Verdict::exception, std::string("the set-up threw: ") + error.what());
   }
   current_ = nullptr;
   if (verdict_ == Verdict::passed) {
@@ -165,7 +177,22 @@ void Execution::run(const Scenario& scenario, Strategy& strategy) {
   } else {
     abandoned_worlds.push_back(std::move(world));
   }
+  detail::set_assert_hook(outer_hook);
   active = outer;
+}
+
+// In a logical thread of their own, so that they can fail, loop or block like the others, yet without choices.
+void Execution::run_finals(World& world) {
+  LogicalThread& thread = add_thread("finally", [&world] {
+    for (auto& final : world.finals_) final();
+  });
+  for (std::size_t i = 0; i < thread.id; ++i) thread.clock.join(threads_[i]->clock);
+  solo_ = true;
+  solo_steps_ = 0;
+  current_ = &thread;
+  Coroutine::switch_to(main_, thread.coroutine);
+  current_ = nullptr;
+  solo_ = false;
 }
 
 void Execution::enter(void* argument) {
@@ -188,7 +215,7 @@ void Execution::finish_current() {
   LogicalThread& self = *current_;
   self.finished = true;
   changed(self);
-  if (starting_) {
+  if (starting_ || solo_) {
     Coroutine::switch_to(self.coroutine, main_);
   } else {
     schedule(self.coroutine);
@@ -220,6 +247,21 @@ bool Execution::runnable(const LogicalThread& thread) const {
   return true;
 }
 
+// A store reaching memory can be told from one that reaches it later only by a thread that is about to look there, or
+// that waits in a loop and may look anywhere next. So only then is it a choice.
+bool Execution::awaited(const LogicalThread& thread) const {
+  if (thread.buffer.empty()) return false;
+  for (std::size_t i = 0; i < live_; ++i) {
+    const LogicalThread& other = *threads_[i];
+    if (&other == &thread || other.finished) continue;
+    if (other.paused) return true;
+    for (const BufferedStore& store : thread.buffer) {
+      if (store.object == other.pending.object) return true;
+    }
+  }
+  return false;
+}
+
 // The running thread first, then the others by age: the first entry is always "no preemption".
 void Execution::build_menu() {
   menu_.clear();
@@ -243,7 +285,9 @@ void Execution::build_menu() {
   }
   if (current_ != nullptr && !current_goes_on) offer(*current_);
   for (std::size_t i = 0; i < live_; ++i) {
-    if (!threads_[i]->buffer.empty()) menu_.push_back({{static_cast<std::uint8_t>(i), Variant::flush}, 0, 0});
+    if (menu_.empty() ? !threads_[i]->buffer.empty() : awaited(*threads_[i])) {
+      menu_.push_back({{static_cast<std::uint8_t>(i), Variant::flush}, 0, 0});
+    }
   }
   if (!menu_.empty()) {
     // Others could go on, yet time may pass and kernels may wake for nothing.
@@ -306,20 +350,24 @@ void Execution::schedule(Coroutine& from) {
 }
 
 void Execution::take(const Action& action) {
-  LogicalThread& thread = *threads_[action.thread];
   actions_.push_back(action);
   if (action.variant == Variant::flush) {
-    flush_one(thread);
-    return;
+    flush_one(*threads_[action.thread]);
+  } else {
+    perform(action);
   }
+}
+
+void Execution::perform(const Action& action) {
+  LogicalThread& thread = *threads_[action.thread];
   thread.variant = action.variant;
   if (thread.paused) thread.looked = changes_ - thread.own_changes;
   thread.paused = false;
   if (action.variant == Variant::timeout) now_ = std::max(now_, thread.deadline);
   if (waits_politely(thread.pending.op)) now_ += 1'000;
-  if (thread.pending.op == Op::heavy_fence) {
+  if (thread.pending.op == Op::heavy_fence && limits_.asymmetric) {
     for (std::size_t i = 0; i < live_; ++i) drain(*threads_[i]);
-  } else if (drains(thread.pending)) {
+  } else if (drains(thread.pending, limits_.asymmetric)) {
     drain(thread);
   }
   Event event;
@@ -384,16 +432,27 @@ void Execution::point(const Access& access) {
   LogicalThread& self = *current_;
   self.pending = access;
   self.paused = waits_politely(access.op);
-  if (starting_) {
+  if (solo_) {
+    if (!runnable(self)) fail(Verdict::deadlock, "nobody is left, and finally " + waits_for(self));
+    if (++solo_steps_ > limits_.steps) fail(Verdict::livelock, "finally does not end");
+    perform({static_cast<std::uint8_t>(self.id), Variant::run});
+  } else if (starting_) {
     Coroutine::switch_to(self.coroutine, main_);
   } else {
     schedule(self.coroutine);
   }
 }
 
+// A value as it goes into the trace. Addresses differ from run to run, so a pointer becomes a label, and a word that
+// points into a named object (with tag bits perhaps) the object's number and the offset.
 std::uint64_t Execution::shown(std::uint64_t bits, bool pointer) {
-  if (!pointer || bits == 0) return bits;
-  return locate(reinterpret_cast<const void*>(bits)) + 1;
+  if (pointer) return bits == 0 ? 0 : locate(reinterpret_cast<const void*>(bits)) + 1;
+  if (bits >> 32U == 0) return bits;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const auto offset = bits - reinterpret_cast<std::uintptr_t>(names_[i].begin);
+    if (offset < names_[i].size) return named_word | (i << 32U) | offset;
+  }
+  return bits;
 }
 
 void Execution::done(std::uint64_t before, std::uint64_t after, bool wrote, std::memory_order order) {
@@ -549,6 +608,10 @@ std::string Execution::name_of(std::int32_t label) const {
 std::string Execution::value_text(std::uint64_t value, bool pointer) const {
   if (pointer) return value == 0 ? "null" : "&" + name_of(static_cast<std::int32_t>(value - 1));
   if (value < 100'000) return std::to_string(value);
+  if ((value & named_word_mask) == named_word && ((value >> 32U) & 0xFFFFU) < names_.size()) {
+    const auto offset = value & 0xFFFF'FFFFU;
+    return "&" + names_[(value >> 32U) & 0xFFFFU].label + (offset == 0 ? "" : "+" + std::to_string(offset));
+  }
   if (static_cast<std::int64_t>(value) < 0 && static_cast<std::int64_t>(value) > -100'000) {
     return std::to_string(static_cast<std::int64_t>(value));
   }

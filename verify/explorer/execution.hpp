@@ -54,6 +54,7 @@ struct ExecutionLimits {
   std::size_t steps = 5'000;
   int delays = 0;
   bool spurious = false;
+  bool asymmetric = false;  // fences as with membarrier
   std::uint64_t seed = 1;
 };
 
@@ -138,9 +139,12 @@ class Execution {
   void schedule(Coroutine& from);
   void build_menu();
   bool runnable(const LogicalThread& thread) const;
+  bool awaited(const LogicalThread& thread) const;
   bool news_for(const LogicalThread& thread) const;
   void changed(LogicalThread& by);
   void take(const Action& action);
+  void perform(const Action& action);
+  void run_finals(World& world);
   void drain(LogicalThread& thread);
   void flush_one(LogicalThread& thread);
   std::size_t locate(const void* address);
@@ -158,7 +162,9 @@ class Execution {
   Coroutine main_;
   Strategy* strategy_ = nullptr;
   LogicalThread* current_ = nullptr;
-  bool starting_ = false;
+  bool starting_ = false;  // threads run up to their first point, in order, without choices
+  bool solo_ = false;      // only `finally` runs
+  std::size_t solo_steps_ = 0;
   std::int64_t now_ = 0;
   std::size_t sleeps_ = 0;
   std::uint64_t changes_ = 0;  // of values, by anybody

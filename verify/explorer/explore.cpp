@@ -15,7 +15,7 @@ class Explorer {
   Explorer(const Options& options, const Scenario& scenario)
       : options_(options),
         scenario_(scenario),
-        execution_({options.steps, options.delays, options.spurious, options.seed}) {}
+        execution_({options.steps, options.delays, options.spurious, options.asymmetric, options.seed}) {}
 
   Result run() {
     last_progress_ = seam::real::monotonic_ns();
@@ -130,7 +130,7 @@ class Explorer {
   void show_progress(const std::string& phase) {
     if (!options_.progress || result_.executions % 256 != 0) return;
     const std::int64_t now = seam::real::monotonic_ns();
-    if (now - last_progress_ < 2'000'000'000) return;
+    if (now - last_progress_ < 10'000'000'000) return;
     last_progress_ = now;
     std::fprintf(stderr, "%s: %s, %llu executions, %llu steps\n", options_.name.c_str(), phase.c_str(),
                  static_cast<unsigned long long>(result_.executions), static_cast<unsigned long long>(result_.steps));

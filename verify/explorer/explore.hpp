@@ -41,12 +41,13 @@ using Mode = std::variant<Dfs, Pct, RandomWalk, Replay>;
 struct Options {
   std::string name;
   Mode mode = Dfs{};
-  int delays = 0;         // stores that one execution may keep back in store buffers
-  bool spurious = false;  // weak compare_exchange and futex_wait may fail or return for no reason, at the price of 1
+  int delays = 0;           // stores that one execution may keep back in store buffers
+  bool spurious = false;    // weak compare_exchange and futex_wait may fail or return for no reason, at the price of 1
+  bool asymmetric = false;  // light_fence() free, heavy_fence() a fence on all threads
   std::size_t steps = 5'000;
   std::uint64_t executions = 50'000'000;  // then the search stops, incomplete
   std::uint64_t seed = 1;                 // what random_seed() gives inside
-  bool progress = false;                  // a line to stderr each two seconds
+  bool progress = false;                  // a line to stderr each ten seconds
 };
 
 struct Result {

@@ -22,6 +22,7 @@ struct Entry {
   int preemptions = 2;
   int delays = 0;
   bool spurious = false;
+  bool asymmetric = false;
 };
 
 struct RegisteredEntry {

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Writes a header with broken copies of real headers, as verify/mutants.txt lists them.
+
+Each mutant lives in its own namespace weft::detail::mutants::NAME, together with the src/ headers that the broken one
+includes, and has a struct Kit that names its exported classes. A patch whose original text is not found exactly once is
+an error: the code moved, and the mutant has to follow."""
+
+import argparse
+import pathlib
+import re
+import sys
+
+NAMESPACE = re.compile(r"namespace weft::inline v0::detail \{")
+SHARED = {"base/cache_line.hpp"}  # nothing in them to break
+
+
+def read_table(path):
+    mutants, current = [], None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        where = f"{path.name}:{number}"
+        if line.startswith("mutant "):
+            _, name, header, *exports = line.split()
+            if not exports:
+                sys.exit(f"{where}: a mutant exports at least one class")
+            current = {"name": name, "header": header, "exports": exports, "patches": [], "where": where}
+            mutants.append(current)
+        elif line[0] in "-+" and current is not None:
+            patches = current["patches"]
+            if line[0] == "-" and (not patches or patches[-1][1]):
+                patches.append(([], []))
+            patches[-1][0 if line[0] == "-" else 1].append(line[2:].strip())
+        else:
+            sys.exit(f"{where}: a line starts with mutant, - or +")
+    return mutants
+
+
+def patched(text, mutant):
+    for old, new in mutant["patches"]:
+        pattern = re.compile(r"\s+".join(re.escape(part) for part in " ".join(old).split()))
+        found = pattern.findall(text)
+        if len(found) != 1:
+            sys.exit(f"{mutant['where']}: {mutant['name']}: found {len(found)} times, not once: {' '.join(old)}")
+        text = pattern.sub(lambda _: "\n".join(new), text)
+    return text
+
+
+def bundle(source, mutant):
+    """The broken header and what it includes from src/, in order of need, and the other includes."""
+    done, outer, parts = set(), [], []
+
+    def add(header):
+        if header in done:
+            return
+        done.add(header)
+        text = (source / header).read_text()
+        if header == mutant["header"]:
+            text = patched(text, mutant)
+        body = []
+        for line in text.splitlines():
+            include = re.match(r'#include ([<"])(.*)[>"]', line)
+            if include and include[1] == '"' and include[2] not in SHARED and (source / include[2]).exists():
+                add(include[2])
+            elif include:
+                outer.append(line)
+            elif line.strip() != "#pragma once" and not line.startswith("//"):
+                body.append(line)
+        parts.append(NAMESPACE.sub("namespace weft::inline v0::detail::mutants::" + mutant["name"] + " {", "\n".join(body)))
+
+    add(mutant["header"])
+    return outer, parts, done
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", type=pathlib.Path)
+    parser.add_argument("source", type=pathlib.Path, help="the src folder")
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--depfile", type=pathlib.Path)
+    arguments = parser.parse_args()
+    includes, texts, headers = [], [], set()
+    for mutant in read_table(arguments.table):
+        outer, parts, used = bundle(arguments.source, mutant)
+        headers |= used
+        includes += [line for line in outer if line not in includes]
+        kit = "".join(f"  using {name} = {mutant['name']}::{name};\n" for name in mutant["exports"])
+        texts.append("\n".join(parts) + f"\nnamespace weft::inline v0::detail::mutants::{mutant['name']} {{\n"
+                     f"struct Kit {{\n{kit}}};\n}}\n")
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text("// SPDX-License-Identifier: MIT\n// Written by verify/mutate.py.\n#pragma once\n" +
+                                "\n".join(includes) + "\n" + "\n".join(texts))
+    if arguments.depfile:
+        needs = " ".join(str(arguments.source / header) for header in sorted(headers))
+        arguments.depfile.write_text(f"{arguments.output}: {arguments.table} {needs}\n")
+
+
+if __name__ == "__main__":
+    main()
