@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What: the stack and registers of one logical thread. A thin skin over ucontext until the runtime's own switch is
-// here. Threads: the one OS thread that explores.
-
-#include <ucontext.h>
+// What: the stack and registers of one logical thread, on the runtime's own context switch. Its stack is no fiber
+// stack:
+//   to the code under test a logical thread is an OS thread, which may run fibers.
+// Invariants:
+//   [COR-1] The C++ exception globals belong to the logical thread: a switch inside `catch` is harmless.
+// Threads: the one OS thread that explores.
 
 #include <cstddef>
-#include <memory>
+#include <cstdint>
+
+#include "weft/detail/context.hpp"
+#include "weft/detail/tools.hpp"
+
+#if defined(WEFT_CONTEXT_BOOST)
+#error "the explorer runs on x86-64 and aarch64 with the runtime's own switch"
+#endif
 
 namespace weft::inline v0::verify {
 
@@ -14,35 +23,32 @@ class Coroutine {
  public:
   using Entry = void (*)(void* argument);
   static constexpr std::size_t stack_size = 256 * 1024;
+  static constexpr std::size_t guard_size = 64 * 1024;
 
   Coroutine() = default;
+  ~Coroutine();
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
 
+  // For the one that stands for the OS thread.
+  void adopt_this_thread();
   // The next switch_to() enters entry(argument), which must not return.
-  void prepare(Entry entry, void* argument) {
-    if (!stack_) stack_ = std::make_unique_for_overwrite<std::byte[]>(stack_size);
-    entry_ = entry;
-    argument_ = argument;
-    getcontext(&context_);
-    context_.uc_stack.ss_sp = stack_.get();
-    context_.uc_stack.ss_size = stack_size;
-    context_.uc_link = nullptr;
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    makecontext(&context_, reinterpret_cast<void (*)()>(&Coroutine::enter), 2, static_cast<unsigned>(self >> 32U),
-                static_cast<unsigned>(self));
-  }
+  void prepare(Entry entry, void* argument);
 
-  static void switch_to(Coroutine& from, Coroutine& to) { swapcontext(&from.context_, &to.context_); }
+  static void switch_to(Coroutine& from, Coroutine& to);
 
  private:
-  static void enter(unsigned high, unsigned low) {
-    auto* self = reinterpret_cast<Coroutine*>((static_cast<std::uintptr_t>(high) << 32U) | low);
-    self->entry_(self->argument_);
-  }
+  struct ExceptionGlobals {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+  };
+  static ExceptionGlobals& exception_globals();
+  static void enter(Coroutine* self);
 
-  ucontext_t context_{};
-  std::unique_ptr<std::byte[]> stack_;  // none for the one that stands for the OS thread
+  detail::Context context_;
+  detail::ToolState tools_;
+  ExceptionGlobals exceptions_;
+  std::byte* mapping_ = nullptr;  // guard, then stack
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
 };

@@ -60,7 +60,7 @@ struct ExecutionLimits {
 
 class Execution {
  public:
-  explicit Execution(ExecutionLimits limits) : limits_(limits) {}
+  explicit Execution(ExecutionLimits limits) : limits_(limits) { main_.adopt_this_thread(); }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
