@@ -46,6 +46,12 @@ def patched(text, mutant):
     return text
 
 
+def place_of(source, header):
+    """Private headers are below src/, public ones below include/ beside it."""
+    private = source / header
+    return private if private.exists() else source.parent / "include" / header
+
+
 def bundle(source, mutant):
     """The broken header and what it includes from src/, in order of need, and the other includes."""
     done, outer, parts = set(), [], []
@@ -54,7 +60,7 @@ def bundle(source, mutant):
         if header in done:
             return
         done.add(header)
-        text = (source / header).read_text()
+        text = place_of(source, header).read_text()
         if header == mutant["header"]:
             text = patched(text, mutant)
         body = []
@@ -91,7 +97,7 @@ def main():
     arguments.output.write_text("// SPDX-License-Identifier: MIT\n// Written by verify/mutate.py.\n#pragma once\n" +
                                 "\n".join(includes) + "\n" + "\n".join(texts))
     if arguments.depfile:
-        needs = " ".join(str(arguments.source / header) for header in sorted(headers))
+        needs = " ".join(str(place_of(arguments.source, header)) for header in sorted(headers))
         arguments.depfile.write_text(f"{arguments.output}: {arguments.table} {needs}\n")
 
 
