@@ -6,8 +6,10 @@
 
 #include <new>
 
+#include "fiber/options.hpp"
 #include "fiber/overflow.hpp"
 #include "fiber/stack_pool.hpp"
+#include "fiber/terminate.hpp"
 #include "fiber/tool_hooks.hpp"
 
 namespace weft::inline v0::detail {
@@ -34,6 +36,8 @@ struct CloseAtThreadEnd {
 thread_local CloseAtThreadEnd close_at_thread_end;
 
 [[gnu::noinline, gnu::cold]] Carrier* open_carrier() {
+  read_options();
+  install_terminate_report();
   auto* carrier = new (carrier_storage) Carrier;
   (void)&close_at_thread_end;  // registers its destructor
   FiberCore& root = carrier->root;

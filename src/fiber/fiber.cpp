@@ -9,6 +9,7 @@
 #include "fiber/carrier.hpp"
 #include "fiber/chain.hpp"
 #include "fiber/fp_words.hpp"
+#include "fiber/options.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -433,9 +434,11 @@ bool in_fiber() {
 }
 
 std::uint32_t recursion_limit() {
+  read_options();
   return max_depth;
 }
 void set_recursion_limit(std::uint32_t limit) {
+  read_options();
   max_depth = limit;
 }
 

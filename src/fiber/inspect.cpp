@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Looking at fibers: status, links, stacks.
-#include <sys/mman.h>
-#include <sys/syscall.h>
-
-#include <algorithm>
-
-#include "base/sys.hpp"
 #include "fiber/carrier.hpp"
 #include "fiber/chain.hpp"
+#include "fiber/watermark.hpp"
 #include "weft/fiber.hpp"
 
 namespace weft::inline v0 {
@@ -149,22 +144,8 @@ std::size_t Fiber::stack_size() const {
 
 std::size_t Fiber::stack_high_water() const {
   const FiberCore& core = checked();
-  constexpr std::size_t page = 4096;
-  const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(core.closure);
-  const std::uintptr_t floor = core.slot.floor();
-  unsigned char resident[std::size_t{1} << (max_slot_shift - 12)];
-  const std::size_t pages = (top - floor + page - 1) / page;
-  if (sys::is_error(sys::invoke(SYS_mincore, static_cast<long>(floor), static_cast<long>(pages * page),
-                                reinterpret_cast<long>(resident))))
-    return 0;
-  for (std::size_t i = 0; i < pages; ++i) {
-    if (!(resident[i] & 1)) continue;
-    const auto* word = reinterpret_cast<const volatile std::uintptr_t*>(floor + i * page);
-    const auto* end = reinterpret_cast<const volatile std::uintptr_t*>(std::min(floor + (i + 1) * page, top & ~7UL));
-    for (; word < end; ++word)
-      if (*word != 0) return top - reinterpret_cast<std::uintptr_t>(word);
-  }
-  return 0;
+  const auto top = reinterpret_cast<std::uintptr_t>(core.closure) & ~std::uintptr_t{7};
+  return top - deepest_word(core.slot.floor(), top);
 }
 
 void Fiber::set_user_slot(void* slot, void (*destroy)(void*)) {

@@ -13,7 +13,9 @@
 #include "fiber/chain.hpp"
 #include "fiber/failure.hpp"
 #include "fiber/fp_words.hpp"
+#include "fiber/options.hpp"
 #include "fiber/tool_hooks.hpp"
+#include "fiber/watermark.hpp"
 #include "weft/fiber.hpp"
 
 namespace weft::inline v0::detail {
@@ -122,6 +124,7 @@ void abandon_core(FiberCore* core) noexcept {
   const Slot slot = core->slot;
   core->~FiberCore();
   core->id = 0;  // weak references to it fail from now on [STK-2]
+  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
   give_stack(*current_core()->root->carrier, slot);
 }
 

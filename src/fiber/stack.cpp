@@ -34,6 +34,8 @@ constexpr std::size_t carve_bytes = std::size_t{16} << 20;
 constexpr std::size_t deep_trim_above = 1024;   // pooled stacks beyond this keep only their top page
 constexpr std::size_t full_trim_above = 16384;  // and beyond this not even that
 constexpr std::size_t page = 4096;
+constexpr std::size_t slot_overhead = guard_bytes + max_colour_bytes + 1024;  // what a slot holds besides usable stack
+constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
 
 struct Chunk {
   std::uintptr_t base = 0;
@@ -57,6 +59,12 @@ Pool& pool_of(unsigned shift) {
 
 std::string errno_text(int error) {
   return std::string(std::strerror(error));
+}
+
+void demand_size(std::size_t usable, const std::string& who) {
+  if (usable > largest_stack)
+    throw StackError(who + "a fiber stack of " + std::to_string(usable) + " bytes is too large; the limit is " +
+                     std::to_string(largest_stack));
 }
 
 enum class GuardChoice : std::uint8_t { automatic, madvise, mprotect };
@@ -133,6 +141,16 @@ void open_chunk(Pool& pool, unsigned shift) {
   pool.chunks.push_back(chunk);
 }
 
+void install_guard(Chunk& chunk, std::uintptr_t base) {
+  if (chunk.guard == GuardKind::madvise) {
+    if (guard_by_madvise(base)) return;
+    if (guard_choice() == GuardChoice::madvise)
+      throw StackError("cannot guard another fiber stack: MADV_GUARD_INSTALL failed (out of memory, or locked pages?)");
+    chunk.guard = GuardKind::mprotect;  // it worked for this chunk's first slot; mlockall came since, for instance
+  }
+  guard_by_mprotect(base);
+}
+
 // Makes the next few slots of the newest chunk ready. On failure the slots before the failing one are kept.
 void carve(Pool& pool, unsigned shift) {
   const std::size_t slots = chunk_bytes >> shift;
@@ -144,18 +162,11 @@ void carve(Pool& pool, unsigned shift) {
   const std::size_t first = pool.free.size();
   for (; count > 0; --count) {
     const Slot slot{chunk.base + (chunk.carved << shift), shift};
-    if (chunk.guard == GuardKind::madvise) {
-      if (!guard_by_madvise(slot.base)) {
-        if (pool.free.size() > first) break;
-        throw StackError("cannot guard another fiber stack: MADV_GUARD_INSTALL failed (out of memory?)");
-      }
-    } else {
-      try {
-        guard_by_mprotect(slot.base);
-      } catch (...) {
-        if (pool.free.size() > first) break;
-        throw;
-      }
+    try {
+      install_guard(chunk, slot.base);
+    } catch (...) {
+      if (pool.free.size() > first) break;
+      throw;
     }
     register_stack_with_tools(slot.floor(), slot.ceiling());
     ++chunk.carved;
@@ -173,12 +184,9 @@ void discard(std::uintptr_t from, std::uintptr_t to) {
 
 unsigned shift_for(std::size_t usable) {
   if (usable == 0) usable = default_stack_size();
-  const std::size_t need = usable + guard_bytes + max_colour_bytes + 1024;
-  const auto shift = static_cast<unsigned>(std::bit_width(need - 1));
-  if (shift > max_slot_shift || usable > chunk_bytes)
-    throw StackError("a fiber stack of " + std::to_string(usable) + " bytes is too large; the limit is " +
-                     std::to_string(chunk_bytes - guard_bytes - max_colour_bytes - 1024));
-  return std::max(shift, min_slot_shift);
+  demand_size(usable, "");
+  const std::size_t need = usable + slot_overhead;
+  return std::max(static_cast<unsigned>(std::bit_width(need - 1)), min_slot_shift);
 }
 
 Slot pool_allocate(unsigned shift) {
@@ -277,7 +285,10 @@ std::size_t default_stack_size() {
 #else
     constexpr std::size_t built_in = std::size_t{128} << 10;
 #endif
-    return text != nullptr && *text != '\0' ? parse_size(text, "WEFT_STACK_SIZE") : built_in;
+    if (text == nullptr || *text == '\0') return built_in;
+    const std::size_t asked = parse_size(text, "WEFT_STACK_SIZE");
+    demand_size(asked, std::string("WEFT_STACK_SIZE=") + text + ": ");
+    return asked;
   }();
   return size;
 }

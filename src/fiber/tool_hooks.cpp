@@ -16,6 +16,18 @@ void register_stack_with_tools([[maybe_unused]] std::uintptr_t floor, [[maybe_un
 #endif
 }
 
+ToolsLookAway::ToolsLookAway() noexcept {
+#ifdef WEFT_VALGRIND
+  VALGRIND_DISABLE_ERROR_REPORTING;
+#endif
+}
+
+ToolsLookAway::~ToolsLookAway() {
+#ifdef WEFT_VALGRIND
+  VALGRIND_ENABLE_ERROR_REPORTING;
+#endif
+}
+
 void describe_thread_stack([[maybe_unused]] ToolState& state) {
 #if WEFT_ASAN
   pthread_attr_t attributes;

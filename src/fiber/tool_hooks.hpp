@@ -13,6 +13,15 @@ namespace weft::inline v0::detail {
 void register_stack_with_tools(std::uintptr_t floor, std::uintptr_t ceiling);
 void describe_thread_stack(ToolState& state);
 
+// While one lives, Valgrind does not report what this thread reads or writes.
+class ToolsLookAway {
+ public:
+  ToolsLookAway() noexcept;
+  ~ToolsLookAway();
+  ToolsLookAway(const ToolsLookAway&) = delete;
+  ToolsLookAway& operator=(const ToolsLookAway&) = delete;
+};
+
 inline void open_tool_state([[maybe_unused]] ToolState& state, [[maybe_unused]] Slot slot) {
   state.bottom = reinterpret_cast<const void*>(slot.floor());
   state.size = slot.ceiling() - slot.floor();
