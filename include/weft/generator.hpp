@@ -94,7 +94,7 @@ class Generator {
   bool cancel(Payload error) {
     Fiber fiber = handle();
     fiber.cancel(std::move(error));
-    return !detail::finished(*core_);
+    return present(core_) || fetch_odd(core_);
   }
   State state() const { return handle().state(); }
   Status status() const { return handle().status(); }
@@ -127,7 +127,10 @@ class Generator {
     detail::FiberCore* origin = core;
     while (origin->child != nullptr) origin = origin->child;
     if (origin != core && core->last.value.empty()) core->last.value = std::move(origin->last.value);
-    core->last.value.template as<T>();  // throws, naming both types, if it is no T
+    if (core->last.value.template is<T>()) return true;
+    // Throws, naming both types. The element is dropped, so that the next call goes on with the body.
+    Payload odd = std::move(core->last.value);
+    (void)odd.template as<T>();
     return true;
   }
   // After a fetch that said yes, which has looked at the type.

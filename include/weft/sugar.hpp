@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <source_location>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/generator.hpp"
+#include "weft/signature.hpp"
 
 namespace weft::inline v0 {
 
@@ -48,6 +50,9 @@ inline constexpr Mask label_mask = Mask("0i");
 inline constexpr Mask dyns_mask = Mask("p");
 
 Payload take_payload(FiberCore* core);
+SignalSet signals_or_throw(std::string_view names);
+// Raises a caught error on with other bits; returns the fiber's next event if it was resumable and somebody resumed it.
+const Event& raise_on(FiberCore* core, SignalSet bits);
 [[noreturn]] void abort_muffled(SignalSet muffled, SignalSet fired, const std::source_location& site);
 
 template <class R>
@@ -196,19 +201,26 @@ auto with_dyns(F&& body, B&&... bindings) {
 }
 
 // A function like f that must not emit these signals: one that does is ended there and SignalViolation is thrown.
-// Errors are never affected.
+// Errors are never affected; one that comes with a squelched bit loses that bit.
 template <class F>
 auto squelch(F f, SignalSet signals) {
   return [f = std::move(f), signals]<class... A>(A&&... args) mutable {
     using R = std::invoke_result_t<F&, A...>;
     std::optional<detail::Kept<R>> result;
     auto call = [&]() -> R { return f(std::forward<A>(args)...); };
-    const SignalSet watched = signals.without(sig::error | sig::internal);
+    const SignalSet watched = detail::squelchable(signals);
     detail::ScopedFiber fiber([&] { detail::run_into<R>(result, call); }, Mask(watched).with_env(Env::share));
-    const Event& event = fiber.resume();
-    if (!event.ok()) throw SignalViolation(watched, event.bits);
+    for (const Event* event = &fiber.resume(); !event->ok();) {
+      if (!event->bits.contains(sig::error)) throw SignalViolation(watched, event->bits);
+      event = &detail::raise_on(fiber.core(), squelch_bits(event->bits, watched));
+    }
     return detail::result_of<R>(result);
   };
+}
+// The same with names, as "|yield io|"; an unknown one is a RegistryError.
+template <class F>
+auto squelch(F f, std::string_view names) {
+  return squelch(std::move(f), detail::signals_or_throw(names));
 }
 
 // A function like f that is promised not to emit these signals: one that does is reported with its name and ends

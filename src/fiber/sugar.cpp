@@ -5,6 +5,7 @@
 
 #include "base/sys.hpp"
 #include "fiber/chain.hpp"
+#include "weft/registry.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -21,6 +22,20 @@ void ScopedFiber::kill_scoped(FiberCore* core) noexcept {
 
 Payload take_payload(FiberCore* core) {
   return std::move(const_cast<Event&>(event_of(*core)).value);
+}
+
+SignalSet signals_or_throw(std::string_view names) {
+  Result<SignalSet> found = signals_named(names);
+  if (!found) throw RegistryError(found.error());
+  return *found;
+}
+
+const Event& raise_on(FiberCore* core, SignalSet bits) {
+  Payload value = take_payload(core);
+  if (finished(*core)) throw SignalError(Event{bits, std::move(value)});
+  retain(core);
+  Fiber handle = Fiber::adopt(core);
+  return handle.resume(emit(bits, std::move(value)));
 }
 
 void abort_muffled(SignalSet muffled, SignalSet fired, const std::source_location& site) {
