@@ -281,13 +281,13 @@ TEST_CASE("fiber: everything it consists of can be looked at [E-044]") {
   CHECK(f.site().line() > 0);
   // Closure and call depth: hooks, not public accessors.
   CHECK(f.core()->closure != nullptr);
-  CHECK(f.core()->depth == 1);
+  CHECK(f.core()->depth() == 1);
   // Bindings: its own.
   CHECK(!hook.bound());
   CHECK(f.resume().value.as<int>() == 5);
 
   Fiber outer([] {
-    Fiber inner([] { return static_cast<int>(current_fiber().core()->depth); });
+    Fiber inner([] { return static_cast<int>(current_fiber().core()->depth()); });
     return inner.resume().value.as<int>();
   });
   CHECK(outer.resume().value.as<int>() == 2);
