@@ -86,7 +86,10 @@ TEST_CASE("errors: one that nobody catches reaches the root: the process fails a
       (void)!::write(2, text.data(), text.size());
       std::abort();
     });
-    [&]() noexcept { traced::outermost_of_three(); }();
+    []() noexcept {
+      Fiber f([] { traced::outermost_of_three(); });
+      f.resume();
+    }();
   });
   CHECK(WIFSIGNALED(outcome.status));
   CHECK(WTERMSIG(outcome.status) == SIGABRT);
