@@ -10,6 +10,7 @@ suite_of() {
   run_ctest "$preset" --label-exclude '^(house|full)$' "$@"
 }
 
+run_ctest dev -L '^full$'
 suite_of clang
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1 \
   UBSAN_OPTIONS=print_stacktrace=1 suite_of asan

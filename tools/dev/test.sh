@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #: usage: ./dev test [--quick | --full | FILTER]
 #:
-#:   (nothing)  unit tests, house checks with clang-tidy, explorer scenarios, examples
+#:   (nothing)  unit tests, house checks with clang-tidy, explorer scenarios, examples, consumer projects
 #:   --quick    the same without clang-tidy
-#:   --full     also: clang, ASan+UBSan, TSan, valgrind, aarch64 under qemu compared with x86-64, consumer projects
+#:   --full     also: gdb, clang, ASan+UBSan, TSan, valgrind, aarch64 under qemu compared with x86-64
 #:   FILTER     only ctests whose name matches the regular expression, e.g. base.deque; if none does,
 #:              only test cases whose name contains the text, e.g. J-042
 
