@@ -313,8 +313,9 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
   return found;
 }
 
-// Throws if the signal does not suspend. Returns false if it is to be ignored (a yield while being unwound).
-bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload&& value) {
+// Throws if the signal does not suspend, and only then takes the value along. Returns false if it is to be ignored (a
+// yield while being unwound).
+bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) {
   if (found.killed) {
     if (!found.unwinding) throw Unwind{};
     ++self->swallowed_yields;
@@ -337,7 +338,7 @@ Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_ru
       take_interrupt(self->root))
     emit_slow(self, sig::interrupt, Payload(), true);
   const Catch found = find_catcher(self, bits);
-  if (!admit(self, found, bits, std::move(value))) return {};
+  if (!admit(self, found, bits, value)) return {};
   self->last.bits = bits;
   self->last.value = std::move(value);
   self->state = State::suspended;
@@ -393,7 +394,7 @@ const Event& propagate(Fiber& child) {
     if (held.holder != fiber)
       throw FiberError(FiberErrc::child_alive,
                        detail::describe(*fiber) + " is part of a frozen chain; propagate its outermost fiber");
-    if (!admit(self, found, bits, std::move(origin->last.value))) {
+    if (!admit(self, found, bits, origin->last.value)) {
       held.give_up();
       return origin->last;
     }

@@ -45,7 +45,7 @@ void inherit_bindings(FiberCore* self, FiberCore* core, Env env, bool scoped) {
 void* object_of(const std::exception_ptr& failure) {
   static_assert(sizeof(std::exception_ptr) == sizeof(void*));
   void* object;
-  std::memcpy(&object, &failure, sizeof object);
+  std::memcpy(&object, &failure, sizeof object);  // NOLINT(bugprone-undefined-memory-manipulation): reads, never copies
   return object;
 }
 
