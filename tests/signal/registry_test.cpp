@@ -184,6 +184,7 @@ TEST_CASE("registry: names of bits, and bits of several names") {
   CHECK(message_of(registry.find_all("yield nope io")) == "no signal is named \"nope\"; register_signal() makes one");
   CHECK(message_of(registry.find_all("bit64")) == "no signal is named \"bit64\": bitN stands for a bit without a name");
   CHECK(!registry.find_all("|yield"));
+  CHECK(!registry.find_all("bit05"));
 }
 
 TEST_CASE("registry: the dump shows all 64 bits, built-in, runtime and program ranges apart [E-016] [E-089]") {
