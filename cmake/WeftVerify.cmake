@@ -14,7 +14,7 @@ set(mutants ${PROJECT_BINARY_DIR}/mutants/mutants.hpp)
 find_program(WEFT_PYTHON NAMES python3 REQUIRED)
 add_custom_command(OUTPUT ${mutants}
   COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt
-          ${PROJECT_SOURCE_DIR}/src ${mutants} --depfile ${mutants}.d
+          ${PROJECT_SOURCE_DIR} ${mutants} --depfile ${mutants}.d
   DEPENDS ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt DEPFILE ${mutants}.d VERBATIM)
 add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${scenarios} ${mutants})
 target_include_directories(weft_verify PRIVATE ${PROJECT_BINARY_DIR}/mutants)
@@ -34,3 +34,5 @@ foreach(file IN LISTS tests)
   string(REGEX REPLACE "_test$" "" noun ${noun})
   weft_add_doctest(verify.self.${noun} weft_verify_tests ${file} verify)
 endforeach()
+add_test(NAME verify.self.mutate COMMAND ${WEFT_PYTHON} -m unittest discover -s ${PROJECT_SOURCE_DIR}/tests/verify -p "*_test.py")
+set_tests_properties(verify.self.mutate PROPERTIES LABELS verify TIMEOUT 60)

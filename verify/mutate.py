@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes a header with broken copies of real headers, as verify/mutants.txt lists them.
 
-Each mutant lives in its own namespace weft::detail::mutants::NAME, together with the src/ headers that the broken one
-includes, and has a struct Kit that names its exported classes. A patch whose original text is not found exactly once is
+Each mutant lives in its own namespace, weft::detail::mutants::NAME (or weft::seam::mutants::NAME), together with the
+src/ headers that the broken one includes, and has a struct Kit that names its exported classes. A patch whose original text is not found exactly once is
 an error: the code moved, and the mutant has to follow."""
 
 import argparse
@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-NAMESPACE = re.compile(r"namespace weft::inline v0::detail \{")
+NAMESPACE = re.compile(r"namespace weft::inline v0::(detail|seam) \{")
 SHARED = {"base/cache_line.hpp"}  # nothing in them to break
 
 
@@ -46,21 +46,17 @@ def patched(text, mutant):
     return text
 
 
-def place_of(source, header):
-    """Private headers are below src/, public ones below include/ beside it."""
-    private = source / header
-    return private if private.exists() else source.parent / "include" / header
-
-
-def bundle(source, mutant):
-    """The broken header and what it includes from src/, in order of need, and the other includes."""
-    done, outer, parts = set(), [], []
+def bundle(root, mutant):
+    """The broken header and what it includes from src/, in order of need; the other includes; what was read."""
+    source = root / "src"
+    done, outer, parts = {}, [], []
 
     def add(header):
         if header in done:
             return
-        done.add(header)
-        text = place_of(source, header).read_text()
+        path = source / header if (source / header).exists() else root / "include" / header
+        done[header] = path
+        text = path.read_text()
         if header == mutant["header"]:
             text = patched(text, mutant)
         body = []
@@ -72,32 +68,34 @@ def bundle(source, mutant):
                 outer.append(line)
             elif line.strip() != "#pragma once" and not line.startswith("//"):
                 body.append(line)
-        parts.append(NAMESPACE.sub("namespace weft::inline v0::detail::mutants::" + mutant["name"] + " {", "\n".join(body)))
+        body = "\n".join(body)
+        mutant["space"] = NAMESPACE.search(body)[1]  # in the end: of the broken header
+        parts.append(NAMESPACE.sub(rf"namespace weft::inline v0::\1::mutants::{mutant['name']} {{", body))
 
     add(mutant["header"])
-    return outer, parts, done
+    return outer, parts, done.values()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", type=pathlib.Path)
-    parser.add_argument("source", type=pathlib.Path, help="the src folder")
+    parser.add_argument("root", type=pathlib.Path, help="the folder that holds src and include")
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--depfile", type=pathlib.Path)
     arguments = parser.parse_args()
-    includes, texts, headers = [], [], set()
+    includes, texts, read = [], [], set()
     for mutant in read_table(arguments.table):
-        outer, parts, used = bundle(arguments.source, mutant)
-        headers |= used
+        outer, parts, used = bundle(arguments.root, mutant)
+        read.update(used)
         includes += [line for line in outer if line not in includes]
         kit = "".join(f"  using {name} = {mutant['name']}::{name};\n" for name in mutant["exports"])
-        texts.append("\n".join(parts) + f"\nnamespace weft::inline v0::detail::mutants::{mutant['name']} {{\n"
+        texts.append("\n".join(parts) + f"\nnamespace weft::inline v0::{mutant['space']}::mutants::{mutant['name']} {{\n"
                      f"struct Kit {{\n{kit}}};\n}}\n")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text("// SPDX-License-Identifier: MIT\n// Written by verify/mutate.py.\n#pragma once\n" +
                                 "\n".join(includes) + "\n" + "\n".join(texts))
     if arguments.depfile:
-        needs = " ".join(str(place_of(arguments.source, header)) for header in sorted(headers))
+        needs = " ".join(str(path) for path in sorted(read))
         arguments.depfile.write_text(f"{arguments.output}: {arguments.table} {needs}\n")
 
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "explorer/explore.hpp"
+#include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
+#include "weft/detail/tools.hpp"
 
 namespace verify = weft::verify;
 namespace seam = weft::seam;
@@ -378,6 +383,68 @@ TEST_CASE("explorer: what finally does is watched too") {
   });
   CHECK(blocks.verdict == Verdict::deadlock);
   CHECK(blocks.message == "nobody is left, and finally waits for lock lock, held by keeper");
+}
+
+#if !WEFT_ASAN
+namespace {
+
+[[gnu::noinline]] int deeper(int depth) {
+  volatile char room[1024];
+  room[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : room[0] + deeper(depth + 1);
+}
+
+}  // namespace
+
+TEST_CASE("explorer: a crash of the code under test is a failure with its schedule") {
+  const auto access = verify::explore({.name = "access"}, [](World& world) {
+    auto& pointer = world.make<seam::Atomic<int*>>("pointer", nullptr);
+    auto& target = world.make<int>("target", 7);
+    world.thread("reader", [&] { check(*pointer.load() == 7, "a wrong value"); });
+    world.thread("writer", [&] { pointer.store(&target); });
+  });
+  CHECK(access.verdict == Verdict::crash);
+  CHECK(access.message == "reader crashed: SIGSEGV");
+  CHECK(access.schedule == "access@a");
+  const auto overflow = verify::explore({.name = "overflow"}, [](World& world) {
+    auto& word = world.make<Word>("word", 0u);
+    world.thread("deep", [&] { word.store(static_cast<std::uint32_t>(deeper(1))); });
+  });
+  CHECK(overflow.verdict == Verdict::crash);
+  const auto aborted =
+      verify::explore({.name = "abort"}, [](World& world) { world.thread("quitter", [] { std::abort(); }); });
+  CHECK(aborted.message == "quitter crashed: SIGABRT");
+  const auto asserted = verify::explore({.name = "assert"}, [](World& world) {
+    world.thread("wrong", [] { WEFT_ASSERT(1 + 1 == 3, "sums must be right"); });
+  });
+  CHECK(asserted.verdict == Verdict::assertion);
+  CHECK(asserted.message == "assertion: sums must be right (1 + 1 == 3)");
+}
+#endif
+
+TEST_CASE("explorer: an exception may be in flight while another thread handles its own") {
+  const auto result = verify::explore({.name = "catch"}, [](World& world) {
+    auto& word = world.make<Word>("word", 0u);
+    for (int i = 0; i < 2; ++i) {
+      world.thread("t" + std::to_string(i), [&word, i] {
+        try {
+          throw std::runtime_error(std::to_string(i));
+        } catch (const std::runtime_error& error) {
+          word.fetch_add(1);
+          word.fetch_add(1);
+          try {
+            throw;
+          } catch (const std::runtime_error& again) {
+            check(again.what() == std::to_string(i), "rethrow threw the other thread's exception");
+            check(std::string(error.what()) == again.what(), "not the same exception");
+          }
+        }
+        check(std::uncaught_exceptions() == 0, "an exception is still in flight");
+      });
+    }
+  });
+  CHECK(result.ok());
+  CHECK(result.complete);
 }
 
 TEST_CASE("explorer: exceptions, foreign unlocks and failing finals are failures with a schedule") {

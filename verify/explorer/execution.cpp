@@ -235,6 +235,10 @@ void Execution::fail(Verdict verdict, std::string message) {
   if (current_ != nullptr) abandon();
 }
 
+void Execution::crash(const char* signal) {
+  if (current_ != nullptr) fail(Verdict::crash, current_->name + " crashed: " + signal);
+}
+
 bool Execution::runnable(const LogicalThread& thread) const {
   if (thread.finished || thread.sleeping) return false;
   if (thread.pending.op == Op::lock) {
@@ -729,6 +733,12 @@ void fail(std::string message) {
   hook::running = false;
   active->fail(Verdict::assertion, std::move(message));
   throw CheckFailed{};
+}
+
+void crashed(const char* signal) {
+  if (active == nullptr) return;
+  hook::running = false;
+  active->crash(signal);
 }
 
 namespace hook {

@@ -92,6 +92,7 @@ class Execution {
   void plain_access(const void* object, bool write);
   // Never returns when called in a logical thread.
   void fail(Verdict verdict, std::string message);
+  void crash(const char* signal);
   bool in_thread() const { return current_ != nullptr; }
 
  private:
@@ -177,5 +178,8 @@ class Execution {
   Verdict verdict_ = Verdict::passed;
   std::string message_;
 };
+
+// A signal handler found the running logical thread guilty. Does not return while an execution runs.
+void crashed(const char* signal);
 
 }  // namespace weft::inline v0::verify

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "explorer/crash.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::verify {
@@ -19,6 +20,7 @@ class Explorer {
 
   Result run() {
     last_progress_ = seam::real::monotonic_ns();
+    CrashGuard guard;
     std::visit([&](const auto& mode) { search(mode); }, options_.mode);
     return std::move(result_);
   }

@@ -3,10 +3,13 @@
 #include <mutex>
 
 #include "explorer/registry.hpp"
+#include "mutants.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::verify {
 namespace {
+
+namespace mutants = seam::mutants;
 
 // [LOCK-1] Each thread goes through the critical section once; Plain<> sees a missing order, the sum a missing
 // exclusion.
@@ -35,6 +38,27 @@ const Register futex_three{{.name = "locks: the futex mutex excludes three threa
                             .run = [](World& world) { exclusion<seam::FutexMutex>(world, 3); }}};
 const Register model_exclusion{{.name = "locks: the modelled lock excludes three threads",
                                 .run = [](World& world) { exclusion<seam::Mutex>(world, 3); }}};
+
+template <class Lock, int threads>
+void exclude(World& world) {
+  exclusion<Lock>(world, threads);
+}
+
+const Register m1{{.name = "mutant: spin lock looks, then takes",
+                   .run = exclude<mutants::lock_tas_without_exchange::Kit::TasLock, 2>,
+                   .fails = Verdict::race}};
+const Register m2{{.name = "mutant: spin lock unlocks relaxed",
+                   .run = exclude<mutants::lock_tas_unlocks_relaxed::Kit::TasLock, 2>,
+                   .fails = Verdict::race}};
+const Register m3{{.name = "mutant: spin lock locks relaxed",
+                   .run = exclude<mutants::lock_tas_locks_relaxed::Kit::TasLock, 2>,
+                   .fails = Verdict::race}};
+const Register m4{{.name = "mutant: futex mutex forgets the other sleepers [B1]",
+                   .run = exclude<mutants::lock_futex_forgets_other_sleepers::Kit::FutexMutex, 3>,
+                   .fails = Verdict::deadlock}};
+const Register m5{{.name = "mutant: futex mutex wakes before it unlocks [B1]",
+                   .run = exclude<mutants::lock_futex_wakes_before_unlocking::Kit::FutexMutex, 2>,
+                   .fails = Verdict::deadlock}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify
