@@ -230,7 +230,7 @@ TEST_CASE("seam: of a light and a heavy fence at least one side sees the other's
   }
   CHECK(seam::fence_kind() == seam::FenceKind::asymmetric);
   CHECK(seam::enable_asymmetric_fences());
-  CHECK(both_missed(1'200) == 0);
+  CHECK(both_missed(150) == 0);
 }
 
 TEST_CASE("sys: an error comes back as a negated errno and errno stays untouched") {
