@@ -74,7 +74,7 @@ TEST_CASE("trace ring: the oldest are overwritten, the newest come out in order,
 TEST_CASE("trace ring: snapshots beside a busy writer have whole records only, in order") {
   WEFT_LOG_SEED();
   constexpr std::uint64_t count = 200'000;
-  TraceRing ring(8);
+  TraceRing ring(2);  // so that what is read is what is overwritten next
   ring.switch_on(true);
   std::atomic<bool> done{false};
   std::atomic<std::size_t> torn{0};
@@ -102,8 +102,8 @@ TEST_CASE("trace ring: snapshots beside a busy writer have whole records only, i
   CHECK(disorder.load() == 0);
   std::vector<TraceRecord> out(8);
   const auto last = ring.snapshot(out);
-  CHECK(last.records == 8);
-  CHECK(last.dropped == count - 8);
-  CHECK(out[7].number == count - 1);
+  CHECK(last.records == 2);
+  CHECK(last.dropped == count - 2);
+  CHECK(out[1].number == count - 1);
   MESSAGE("kept ", kept.load(), ", skipped ", skipped.load());
 }
