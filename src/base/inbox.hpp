@@ -8,8 +8,7 @@
 //
 // Invariants:
 //   [INBOX-1] Both cells are emptied only by exchange, so an item has one taker; neither is ever popped by CAS, so
-//   there
-//             is no ABA, whatever is recycled meanwhile.
+//             there is no ABA, whatever is recycled meanwhile.
 //   [INBOX-2] Only the owner writes a list into sorted_, and only while it holds the content of sorted_ itself (it is
 //             empty then), so that store loses nothing.
 //   [INBOX-3] Outside of pop everything that was pushed and not taken can be reached by take_all.

@@ -3,13 +3,14 @@
 // What: the flight recorder of one worker: the last records of what it did, each of fixed size. The worker writes and
 // never waits; somebody else may copy the records out at any time, also from a crash handler.
 //
-//   one slot:  stamp | time | a | b       stamp = 0 while being written, else (number + 1) << 16 | kind
+//   one slot:  stamp | time | a | b       stamp = (number + 1) << 16 | kind; 0: never written
 //
 // Invariants:
 //   [TRACE-1] One writer. It overwrites the oldest record, without looking whether anybody reads.
-//   [TRACE-2] The reader keeps a slot only if its stamp is the expected one before and after reading the three words.
-//             Each word is stored with release, after stamp = 0, and loaded with acquire, before the second look at the
-//             stamp: a word of a newer record brings the cleared stamp with it. So torn records are seen and skipped.
+//   [TRACE-2] The writer changes a slot's stamp first, then its three words, and raises next_ last. The reader looks
+//             below next_ only, and keeps a slot only if the stamp is the expected one before and after reading the
+//             words. The words are stored with release and loaded with acquire: a word of a newer record brings the
+//             newer stamp with it. So torn records are seen and skipped.
 //   [TRACE-3] Switched off, a record costs one relaxed load and a branch.
 // Threads: record: the one writer. switch_on, snapshot: any.
 // Rejected: one seqlock for the whole ring (a busy writer would starve the reader); fences instead of release stores
@@ -103,19 +104,19 @@ class TraceRing {
   [[gnu::noinline]] void write(std::int64_t time, std::uint16_t kind, std::uint64_t a, std::uint64_t b) noexcept {
     const std::uint64_t number = next_.load(std::memory_order_relaxed);  // own value
     Slot& slot = slots_[number & mask_];
-    // relaxed: ordered before the words by their release [TRACE-2].
-    slot.stamp.store(0, std::memory_order_relaxed);
+    // relaxed: ordered before the words by their release, and published by next_ [TRACE-2].
+    slot.stamp.store(stamp_of(number, kind), std::memory_order_relaxed);
     slot.time.store(static_cast<std::uint64_t>(time), std::memory_order_release);
     slot.a.store(a, std::memory_order_release);
     slot.b.store(b, std::memory_order_release);
-    // release: the words, for the reader's first look.
-    slot.stamp.store(stamp_of(number, kind), std::memory_order_release);
+    // release: the whole record, for the acquire in snapshot.
     next_.store(number + 1, std::memory_order_release);
   }
 
   bool read(std::uint64_t number, TraceRecord& record) const noexcept {
     const Slot& slot = slots_[number & mask_];
-    const std::uint64_t stamp = slot.stamp.load(std::memory_order_acquire);
+    // relaxed: next_ has published the record; a newer stamp just does not match.
+    const std::uint64_t stamp = slot.stamp.load(std::memory_order_relaxed);
     const auto kind = static_cast<std::uint16_t>(stamp & 0xffff);
     if (stamp != stamp_of(number, kind)) return false;
     record.number = number;
