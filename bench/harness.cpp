@@ -120,15 +120,22 @@ const Row* Results::find(const std::string& workload) const {
   return nullptr;
 }
 
-std::optional<double> paired(const Results& results, const std::string& a, const std::string& b,
-                             double (*op)(double, double)) {
+std::optional<double> value_of(const Results& results, Taken which, const std::string& row) {
+  const Row* found = results.find(row);
+  if (!found) return std::nullopt;
+  return which == Taken::typical ? found->median() : found->min();
+}
+
+std::optional<double> compared(const Results& results, Taken which, const std::string& a, const std::string& b,
+                               double (*op)(double, double)) {
   const Row* ra = results.find(a);
   const Row* rb = results.find(b);
   if (!ra || !rb) return std::nullopt;
-  Row ratio;
+  if (which == Taken::quietest) return op(ra->min(), rb->min());
+  Row by_run;
   for (std::size_t i = 0; i < std::min(ra->samples.size(), rb->samples.size()); ++i)
-    ratio.samples.push_back(op(ra->samples[i], rb->samples[i]));
-  return ratio.median();
+    by_run.samples.push_back(op(ra->samples[i], rb->samples[i]));
+  return by_run.median();
 }
 
 Registry& registry() {

@@ -91,24 +91,35 @@ class Results {
   std::vector<Row> rows_;
 };
 
-// Median over the runs of op(a, b); nothing when one of the rows was not measured.
-std::optional<double> paired(const Results& results, const std::string& a, const std::string& b,
-                             double (*op)(double, double));
+// typical: medians, ratios and differences run by run. quietest: minima, for a machine that other programs use.
+enum class Taken : std::uint8_t { typical, quietest };
+
+// One row, or op(a, b) of two; nothing when a row was not measured.
+std::optional<double> value_of(const Results& results, Taken which, const std::string& row);
+std::optional<double> compared(const Results& results, Taken which, const std::string& a, const std::string& b,
+                               double (*op)(double, double));
 
 struct Bar {
   const char* group;
   std::string text;
   std::string unit;
   double limit;
-  bool at_most;                                                // else: at least
-  std::function<std::optional<double>(const Results&)> value;  // nothing: a row was not measured
+  bool at_most;                                                       // else: at least
+  std::function<std::optional<double>(const Results&, Taken)> value;  // nothing: a row was not measured
+};
+
+// Something about the library that belongs beside the numbers; asked after the run.
+struct Fact {
+  const char* group;
+  const char* name;
+  std::string (*value)();
 };
 
 struct Registry {
   std::vector<Contestant> contestants;
   std::vector<Probe> probes;
   std::vector<Bar> bars;
-  std::vector<std::string> notes;
+  std::vector<Fact> facts;
   std::vector<std::string> missing_peers;  // why peers of this build cannot be measured
 };
 Registry& registry();
@@ -116,6 +127,7 @@ Registry& registry();
 struct Register {
   explicit Register(Contestant c) { registry().contestants.push_back(c); }
   explicit Register(Probe p) { registry().probes.push_back(p); }
+  explicit Register(Fact f) { registry().facts.push_back(f); }
   explicit Register(Bar b) { registry().bars.push_back(std::move(b)); }
 };
 

@@ -118,8 +118,9 @@ int main(int argc, char** argv) {
   bench::Facts machine = bench::machine_facts();
   const bench::Results results = bench::measure(options.plan);
   machine.emplace_back("load_after", bench::load_average());
+  for (const bench::Fact& fact : bench::registry().facts)
+    if (options.plan.group == fact.group) machine.emplace_back(fact.name, fact.value());
   bench::print_table(std::cout, machine, results);
-  for (const std::string& note : bench::registry().notes) std::cout << note << '\n';
   const int missed = bench::print_bars(std::cout, options.plan.group, results);
   if (!options.json.empty()) {
     std::ofstream json(options.json);

@@ -29,9 +29,6 @@ if(WEFT_BENCH_BOOST)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/fiber/coroutine2_peer.cpp PROPERTIES COMPILE_OPTIONS
                               -Wno-maybe-uninitialized)
 endif()
-# g++ 12 believes that the pointer from get_if() inside Generator may be null.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/fiber/weft_switch.cpp PROPERTIES COMPILE_OPTIONS
-                            -Wno-null-dereference)
 string(TOUPPER "${CMAKE_BUILD_TYPE}" weft_bench_type)
 string(JOIN " " weft_bench_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${weft_bench_type}} ${WEFT_PUBLIC_FLAGS})
 set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/machine.cpp PROPERTIES COMPILE_DEFINITIONS

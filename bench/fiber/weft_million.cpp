@@ -5,6 +5,8 @@
 
 #include "bench/child.hpp"
 #include "bench/harness.hpp"
+#include "weft/detail/seam.hpp"
+#include "weft/detail/stack.hpp"
 #include "weft/fiber.hpp"
 
 namespace bench {
@@ -41,7 +43,23 @@ std::vector<Reading> million_fibers() {
           {"million_teardown_total/weft", "ms", span(t3, t4) / 1e6}};
 }
 
-const Register entry(Probe{"fiber", "million", Side::weft, 3, million_fibers});
+std::string guard_kind() {
+  weft::Fiber([] {}).resume();
+  return weft::detail::stack_stats().guard == weft::detail::GuardKind::madvise ? "madvise" : "mprotect";
+}
+std::string stack_bytes() {
+  return std::to_string(weft::detail::default_stack_size());
+}
+std::string fence_kind() {
+  return weft::seam::fence_kind() == weft::seam::FenceKind::asymmetric ? "asymmetric" : "real";
+}
+
+const Register entries[] = {
+    Register(Probe{"fiber", "million", Side::weft, 3, million_fibers}),
+    Register(Fact{"fiber", "stack_guard", guard_kind}),
+    Register(Fact{"fiber", "stack_size", stack_bytes}),
+    Register(Fact{"fiber", "fences", fence_kind}),
+};
 
 }  // namespace
 }  // namespace bench
