@@ -139,7 +139,8 @@ TEST_CASE("text writer: a failed assertion writes one line that names text, cond
   REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
   const pid_t child = fork();
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);
+    // Seen, but not died of: an emulator or a core dump would add lines of its own.
+    std::signal(SIGABRT, [](int) { _exit(77); });
     dup2(ends[1], 2);
     assert_failed("the queue was empty", "size > 0", "queue.cpp", 17);
   }
@@ -154,6 +155,6 @@ TEST_CASE("text writer: a failed assertion writes one line that names text, cond
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(text == "weft: the queue was empty (size > 0) at queue.cpp:17\n");
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGABRT);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 77);
 }
