@@ -21,3 +21,37 @@ list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
 target_compile_definitions(weft_fiber_tests PRIVATE
   WEFT_TEST_PROGRAMS="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${emulator}" WEFT_TEST_LIBRARY="$<TARGET_FILE:weft>")
 add_dependencies(weft_fiber_tests test_programs)
+
+if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE)
+  return()
+endif()
+
+# weft_full_test(FILE): the cases of a file once more, at the size that ./dev test --full asks for.
+function(weft_full_test noun)
+  add_test(NAME full.fiber.${noun}
+    COMMAND weft_fiber_tests --source-file=*/tests/fiber/${noun}_test.cpp --no-intro)
+  set_tests_properties(full.fiber.${noun} PROPERTIES LABELS full TIMEOUT 1200 ENVIRONMENT WEFT_TEST_FULL=1 RUN_SERIAL ON)
+endfunction()
+weft_full_test(million)
+weft_full_test(stack)
+
+function(weft_variant name program compiler flags)
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=${program} -DFLAGS=${flags} -DCOMPILER=${compiler} -DLIBRARIES=${ARGN}
+            -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DSOURCE=${PROJECT_SOURCE_DIR}
+            -DBUILD=${PROJECT_BINARY_DIR}/variants/${name} -P ${PROJECT_SOURCE_DIR}/tests/programs/variant/run.cmake)
+  set_tests_properties(${name} PROPERTIES LABELS full TIMEOUT 1200)
+endfunction()
+
+# No address of a thread's own things survives a migration, whatever the optimiser does [N-007, B24].
+find_program(WEFT_OTHER_CLANGXX NAMES clang++-19)
+foreach(compiler g++ ${WEFT_OTHER_CLANGXX})
+  get_filename_component(short ${compiler} NAME)
+  weft_variant(migration.${short}.O0 migration ${compiler} "-O0")
+  weft_variant(migration.${short}.O2.pic migration ${compiler} "-O2 -fPIC")
+  weft_variant(migration.${short}.O3 migration ${compiler} "-O3 -fno-pic -no-pie")
+  weft_variant(migration.${short}.O3.pic migration ${compiler} "-O3 -fPIC")
+endforeach()
+weft_variant(migration.g++.O3.pic.lto migration g++ "-O3 -fPIC -flto")
+# The fallback for machines without assembly of our own.
+weft_variant(boost_context verbs g++ "-O2 -DWEFT_CONTEXT_BOOST=1" boost_context)

@@ -46,7 +46,7 @@ thread_local CloseAtThreadEnd close_at_thread_end;
   root.flags = flag_root;
   root.root = &root;
   root.carrier = carrier;
-  root.thread_eh = reinterpret_cast<EhGlobals*>(abi::__cxa_get_globals());
+  root.thread_eh = reinterpret_cast<ThreadEh*>(abi::__cxa_get_globals());
   static seam::Atomic<std::uint32_t> next_root{1};
   const std::uint32_t number = next_root.fetch_add(1, std::memory_order_relaxed);
   root.place = Place{number} << place_root_shift;

@@ -3,6 +3,7 @@
 // here is the same protocol with its rare cases.
 #include "weft/fiber.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -440,7 +441,7 @@ std::uint32_t recursion_limit() {
 }
 void set_recursion_limit(std::uint32_t limit) {
   read_options();
-  max_depth = limit;
+  max_depth = std::min(limit, most_depth);
 }
 
 }  // namespace weft::inline v0

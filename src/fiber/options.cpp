@@ -31,8 +31,8 @@ void read_max_depth() {
   std::uint32_t depth = 0;
   const char* end = text + std::strlen(text);
   const auto [rest, error] = std::from_chars(text, end, depth);
-  if (error != std::errc{} || rest != end || depth == 0)
-    refuse("WEFT_MAX_DEPTH", text, "a number of nested resumes from 1 to 4294967295");
+  if (error != std::errc{} || rest != end || depth == 0 || depth > most_depth)
+    refuse("WEFT_MAX_DEPTH", text, "a number of nested resumes from 1 to 16777215");
   max_depth = depth;
 }
 

@@ -13,12 +13,14 @@
 #include "doctest/doctest.h"
 #include "fiber/lane.hpp"
 #include "fiber/refusal.hpp"
+#include "fiber/traveller.hpp"
 #include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/generator.hpp"
 #include "weft/sugar.hpp"
 
 using namespace weft;
+using weft_test::at_home;
 using weft_test::Lane;
 
 namespace {
@@ -27,67 +29,10 @@ namespace {
   return syscall(SYS_gettid);
 }
 
-// Is the fiber's idea of its thread the thread that it is on?
-bool at_home() {
-  return detail::current_core()->root == detail::thread_root();
-}
-
-Dyn<int> level("level");
-
-// One step of everything that asks for the current thread's things. Written so that an optimiser may keep whatever it
-// can over the yield at its end.
-int exercise(int round) {
-  int wrong = 0;
-  wrong += !at_home();
-  Fiber child([&] { return yield(round).as<int>() + (at_home() ? 0 : 1000); });
-  wrong += child.resume().value.as<int>() != round;
-  wrong += child.resume(round).value.as<int>() != round;
-  try {
-    throw std::runtime_error(std::to_string(round));
-  } catch (const std::runtime_error& error) {
-    yield(0);
-    wrong += error.what() != std::to_string(round);
-    wrong += !at_home();
-  }
-  wrong += protect([&] { throw std::logic_error("x"); }).ok;
-  level.set(round);
-  yield(0);
-  wrong += level.get() != round;
-  wrong += !at_home();
-  wrong += std::uncaught_exceptions() != 0;
-  return wrong;
-}
-
-Fiber traveller(int rounds) {
-  return Fiber([rounds] {
-    const std::uint64_t id = current_fiber().id();
-    int wrong = 0;
-    for (int i = 0; i < rounds; ++i) {
-      wrong += exercise(i);
-      wrong += current_fiber().id() != id;
-    }
-    return wrong;
-  });
-}
-
 }  // namespace
 
 TEST_CASE("migration: fibers resumed on alternating threads ask the thread that they are on [N-007] [B24]") {
-  Lane lanes[2];
-  std::vector<Fiber> fibers;
-  for (int i = 0; i < 10; ++i) fibers.push_back(traveller(50));
-  int wrong = 0;
-  for (std::size_t round = 0; round <= 100; ++round)
-    for (std::size_t i = 0; i < fibers.size(); ++i)
-      lanes[(round + i) % 2].run([&] {
-        fibers[i].resume();
-        wrong += !at_home();
-      });
-  for (const Fiber& fiber : fibers) {
-    CHECK(fiber.state() == State::dead);
-    wrong += fiber.last().value.as<int>();
-  }
-  CHECK(wrong == 0);
+  CHECK(weft_test::travel(10, 50) == 0);
 }
 
 TEST_CASE("migration: a frozen chain moves as a whole [N-007] [B24]") {

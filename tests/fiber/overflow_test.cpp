@@ -53,6 +53,12 @@ TEST_CASE("overflow: reported on a second thread too, which has an alternate sta
   CHECK(end.says(" \"doomed\"\n"));
 }
 
+TEST_CASE("overflow: endless recursion on the smallest stack is reported like any other [B45]") {
+  const Outcome end = run_program("overflow", {"smallest"});
+  CHECK(end.signal == SIGSEGV);
+  CHECK(end.says(" \"doomed\"\n"));
+}
+
 TEST_CASE("overflow: of nested fibers the one that overflowed is named [N-002]") {
   const Outcome end = run_program("overflow", {"nested"});
   CHECK(end.signal == SIGSEGV);

@@ -98,6 +98,8 @@ int run(std::string_view what) {
     Fiber([] { return leap(0); }, "y", {.name = "doomed"}).resume();
   } else if (what == "sized") {
     doomed(std::size_t{1} << 20).resume();
+  } else if (what == "smallest") {
+    doomed(1).resume();
   } else if (what == "thread") {
     std::thread([] { doomed().resume(); }).join();
   } else if (what == "nested") {

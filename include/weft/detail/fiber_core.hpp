@@ -47,7 +47,11 @@ struct Binding;
 struct Carrier;
 
 // What __cxa_get_globals() points at: the handler stack and the count of exceptions in flight of the running stack.
-// Copied as one 16-byte word, padding included.
+struct ThreadEh {
+  void* caught;
+  unsigned int uncaught;
+};
+// A fiber's own, while it does not run. Copied as one 16-byte word, padding included.
 struct alignas(16) EhGlobals {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -81,6 +85,7 @@ inline constexpr Place place_above = 0xff;
 inline constexpr unsigned place_depth_shift = 8;
 inline constexpr Place place_one_deeper = Place{1} << place_depth_shift;
 inline constexpr Place place_depth = 0xffffff00;
+inline constexpr std::uint32_t most_depth = 0xffffff;  // what fits there
 inline constexpr unsigned place_root_shift = 32;
 
 struct alignas(64) FiberCore {
@@ -109,7 +114,7 @@ struct alignas(64) FiberCore {
   FiberCore* last_child = nullptr;  // weak: valid only while its id is last_child_id
 
   // Line 3, roots only, read on every switch.
-  EhGlobals* thread_eh = nullptr;
+  ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
   seam::Atomic<std::uint32_t> alert{0};       // Alert bits: the inline paths give way to the slow ones
   seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the owner takes
@@ -138,7 +143,7 @@ struct alignas(64) FiberCore {
   std::uint32_t root_number() const { return static_cast<std::uint32_t>(place >> place_root_shift); }
   std::uint32_t depth() const { return static_cast<std::uint32_t>((place & place_depth) >> place_depth_shift); }
 };
-static_assert(sizeof(EhGlobals) == 16);
+static_assert(sizeof(EhGlobals) == 16 && sizeof(ThreadEh) == 16);
 static_assert(offsetof(FiberCore, child) == 64 && offsetof(FiberCore, last) == 128);
 static_assert(offsetof(FiberCore, thread_eh) == 192);
 static_assert(sizeof(FiberCore) <= 640);
@@ -161,15 +166,16 @@ inline FiberCore* core_of(Slot slot) {
 }
 
 // The thread's words are not declared 16-aligned, and libstdc++ knows them as two fields.
-[[gnu::always_inline]] inline void exchange_eh(EhGlobals* thread, FiberCore& from, const FiberCore& to) {
+[[gnu::always_inline]] inline void exchange_eh(ThreadEh* thread, FiberCore& from, const FiberCore& to) {
 #if defined(__x86_64__) || defined(__aarch64__)
   typedef std::uint64_t Pair __attribute__((vector_size(16), may_alias));
   typedef std::uint64_t LoosePair __attribute__((vector_size(16), may_alias, aligned(8)));
   *reinterpret_cast<Pair*>(&from.eh) = *reinterpret_cast<const LoosePair*>(thread);
   *reinterpret_cast<LoosePair*>(thread) = *reinterpret_cast<const Pair*>(&to.eh);
 #else
-  from.eh = *thread;
-  *thread = to.eh;
+  from.eh.caught = thread->caught;
+  from.eh.uncaught = thread->uncaught;
+  *thread = {to.eh.caught, to.eh.uncaught};
 #endif
 }
 

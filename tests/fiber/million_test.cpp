@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Very many fibers at once. A million in ./dev test --full.
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
+#include "fiber/refusal.hpp"
+#include "weft/detail/tools.hpp"
+#include "weft/fiber.hpp"
+
+using namespace weft;
+using weft_test::full_run;
+
+namespace {
+
+constexpr bool sanitized = WEFT_ASAN || WEFT_TSAN;
+
+// Emulators and sanitizers pay many times more per fiber, and their own memory hides ours.
+bool measured() {
+  return !sanitized && !weft_test::emulated();
+}
+
+long status_kib(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return std::stol(line.substr(key.size() + 1));
+  return 0;
+}
+
+long mappings() {
+  std::ifstream file("/proc/self/maps");
+  long lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  return lines;
+}
+
+bool guarded(detail::Slot slot) {
+  const long guard = static_cast<long>(slot.base);
+  return detail::sys::error_of(detail::sys::invoke(SYS_rt_sigprocmask, 0x7fff, guard, 0, 8)) == EFAULT;
+}
+
+[[gnu::noinline]] int use_stack(int bytes) {
+  char frame[1024];
+  asm volatile("" ::"r"(frame) : "memory");
+  frame[0] = 1;
+  const int below = bytes <= 1024 ? 0 : use_stack(bytes - 1024);
+  asm volatile("" ::"r"(frame) : "memory");
+  return below + frame[0];
+}
+
+}  // namespace
+
+TEST_CASE(
+    "million: fibers by the hundred thousand, each with a working guard, on the stock map limit [N-001] [B31] [slow]") {
+  // Guards by mprotect take two mappings each; there the limit itself is tested in stack_test.
+  const bool many = measured() && detail::stack_stats().guard == detail::GuardKind::madvise;
+  const int count = !many ? 3000 : full_run() ? 1000000 : 20000;
+  // In the short run most of the 200,000 stacks are only made, not lived on: that costs no memory but page tables.
+  std::vector<detail::Slot> empty(many && !full_run() ? 180000 : 0);
+  for (detail::Slot& slot : empty) slot = detail::allocate_stack(0);
+  std::vector<Fiber> fibers;
+  fibers.reserve(static_cast<std::size_t>(count));
+  const long before = status_kib("VmRSS:");
+  long sum = 0;
+  for (int i = 0; i < count; ++i) {
+    fibers.emplace_back([i] { return yield(i).as<int>(); });
+    sum += fibers.back().resume().value.as<int>();
+  }
+  CHECK(sum == (count - 1L) * count / 2);
+  int open = 0;
+  for (std::size_t i = 0; i < fibers.size(); i += 997) open += !guarded(fibers[i].core()->slot);
+  for (std::size_t i = 0; i < empty.size(); i += 997) open += !guarded(empty[i]);
+  CHECK(open == 0);
+  CHECK((!many || mappings() < 10000));
+  if (full_run())
+    std::printf("%d live fibers: %ld KiB resident, %ld KiB of page tables, %ld mappings\n", count,
+                status_kib("VmRSS:") - before, status_kib("VmPTE:"), mappings());
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) wrong += fibers[static_cast<std::size_t>(i)].resume(i).value.as<int>() != i;
+  CHECK(wrong == 0);
+  for (const detail::Slot slot : empty) detail::release_stack(slot);
+}
+
+TEST_CASE("million: idle stacks give memory back after a burst of deep fibers [N-008] [V-007] [slow]") {
+  const int count = !measured() ? 1500 : full_run() ? 100000 : 4000;
+  const long before = status_kib("VmRSS:");
+  std::vector<Fiber> fibers;
+  fibers.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    fibers.emplace_back([] {
+      use_stack(16000);
+      yield(1);
+    });
+    fibers.back().resume();
+  }
+  const long peak = status_kib("VmRSS:") - before;
+  CHECK((!measured() || peak > count * 16L));
+  const std::size_t slots = detail::stack_stats().slots;
+  fibers.clear();
+  const long after = status_kib("VmRSS:") - before;
+  CHECK((!measured() || after < peak / 2));
+  CHECK((!measured() || !full_run() || after < peak / 10));
+  detail::trim_stacks();
+  const long trimmed = status_kib("VmRSS:") - before;
+  CHECK((!measured() || trimmed < peak / 10));
+  if (full_run()) std::printf("%d deep fibers: %ld KiB, then %ld, trimmed %ld\n", count, peak, after, trimmed);
+  for (int i = 0; i < 1000; ++i) fibers.emplace_back([] { yield(1); }).resume();
+  CHECK(detail::stack_stats().slots == slots);
+}
+
+TEST_CASE("million: nesting to the recursion limit ends in an error at the resume, and all unwinds [B45] [slow]") {
+  struct Nest {
+    static int deeper(int* reached) {
+      ++*reached;
+      Fiber f([reached] { return deeper(reached); });
+      return f.resume().value.as<int>();
+    }
+  };
+  const std::uint32_t limit = recursion_limit();
+  if (!full_run()) set_recursion_limit(measured() ? 3000 : 500);
+  int reached = 0;
+  const std::string text = weft_test::refusal([&] { Nest::deeper(&reached); });
+  CHECK(weft_test::has(text, "too_deep: "));
+  CHECK(static_cast<std::uint32_t>(reached) == recursion_limit() + 1);
+  set_recursion_limit(limit);
+}
