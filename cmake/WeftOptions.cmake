@@ -25,4 +25,11 @@ if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
+# Tests that build something use as many compilers as the machine has cores, no more.
+include(ProcessorCount)
+ProcessorCount(WEFT_CORES)
+if(WEFT_CORES EQUAL 0)
+  set(WEFT_CORES 1)
+endif()
+
 include(GNUInstallDirs)

@@ -47,7 +47,7 @@ foreach(kind find_package subdirectory pkg_config shared)
   set(name "consumer.${kind} [N-080]")
   add_test(NAME ${name}
     COMMAND ${CMAKE_COMMAND} -DKIND=${kind} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR}
-            -DCOMPILER=${CMAKE_CXX_COMPILER} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
+            -DCOMPILER=${CMAKE_CXX_COMPILER} -DLAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DJOBS=${WEFT_CORES}
             -P ${PROJECT_SOURCE_DIR}/tests/consumers/run.cmake)
-  set_tests_properties(${name} PROPERTIES LABELS consumer TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS consumer TIMEOUT 900 PROCESSORS ${WEFT_CORES})
 endforeach()

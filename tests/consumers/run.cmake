@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Builds one outside project against weft and runs it. KIND, SOURCE (ours), BUILD (ours), COMPILER, LAUNCHER. KIND shared: find_package of the shared library.
+# Builds one outside project against weft and runs it. Takes KIND, SOURCE (ours), BUILD (ours), COMPILER, LAUNCHER, JOBS.
+# The kind `shared` is find_package of the shared library, compiled as a release.
 set(work ${BUILD}/consumers/${KIND})
 set(stage ${work}/stage)
 file(REMOVE_RECURSE ${work})
@@ -15,8 +16,8 @@ endfunction()
 
 if(KIND STREQUAL "shared")
   step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/shared -G Ninja -DBUILD_SHARED_LIBS=ON -DWEFT_BUILD_TESTS=OFF
-       -DWEFT_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_INSTALL_PREFIX=${stage})
-  step(${CMAKE_COMMAND} --build ${work}/shared)
+       -DWEFT_BUILD_EXAMPLES=OFF -DWEFT_WERROR=ON -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_INSTALL_PREFIX=${stage})
+  step(${CMAKE_COMMAND} --build ${work}/shared -j ${JOBS})
   step(${CMAKE_COMMAND} --install ${work}/shared)
   set(project find_package)
 else()
@@ -32,7 +33,7 @@ if(KIND STREQUAL "pkg_config")
 else()
   step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${project} -B ${work} -G Ninja -DWEFT_SOURCE=${SOURCE}
        -DCMAKE_PREFIX_PATH=${stage} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
-  step(${CMAKE_COMMAND} --build ${work})
+  step(${CMAKE_COMMAND} --build ${work} -j ${JOBS})
 endif()
 step(${work}/consumer)
 if(NOT text STREQUAL "|error| disk full\nthrough two stacks\n")
