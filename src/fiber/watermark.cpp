@@ -16,15 +16,15 @@ constexpr std::uintptr_t page = 4096;
 constexpr std::uintptr_t pages_at_once = 1024;
 
 // Dead frames are poisoned, unaddressable or raced for in the eyes of the memory tools: they are told not to look.
-[[gnu::no_sanitize("address", "thread", "undefined"), gnu::noinline]] std::uintptr_t first_word(std::uintptr_t from,
-                                                                                                std::uintptr_t to) {
+[[gnu::noinline]] __attribute__((no_sanitize("address", "thread", "undefined"))) std::uintptr_t first_word(
+    std::uintptr_t from, std::uintptr_t to) {
   for (; from < to; from += sizeof(std::uintptr_t))
     if (*reinterpret_cast<const volatile std::uintptr_t*>(from) != 0) return from;
   return to;
 }
 
-[[gnu::no_sanitize("address", "thread", "undefined"), gnu::noinline]] void zero(std::uintptr_t from,
-                                                                                std::uintptr_t to) {
+[[gnu::noinline]] __attribute__((no_sanitize("address", "thread", "undefined"))) void zero(std::uintptr_t from,
+                                                                                           std::uintptr_t to) {
   for (; from < to; from += sizeof(std::uintptr_t)) *reinterpret_cast<volatile std::uintptr_t*>(from) = 0;
 }
 

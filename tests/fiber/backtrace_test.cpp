@@ -43,7 +43,7 @@ bool in_entry(std::uintptr_t pc) {
 }
 
 // Saved frame pointers, as perf follows them: up to the one that is zero.
-[[gnu::noinline, gnu::no_sanitize("address", "undefined")]] Walk by_frame_pointers() {
+[[gnu::noinline]] __attribute__((no_sanitize("address", "undefined"))) Walk by_frame_pointers() {
   Walk walk;
   auto* frame = static_cast<const std::uintptr_t*>(__builtin_frame_address(0));
   while (frame != nullptr && walk.size() < 512) {
