@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/detail/tools.hpp"
+
 namespace weft_test {
 
 struct Outcome {
@@ -24,6 +26,13 @@ struct Outcome {
 // WEFT_TEST_EMULATOR (may be empty) and WEFT_TEST_PROGRAMS come from cmake/WeftPrograms.cmake.
 inline bool emulated() {
   return std::string(WEFT_TEST_EMULATOR) != "";
+}
+
+// No emulator, no memory tool: what the process uses is what the library uses.
+inline bool plain_run() {
+  const char* preload = std::getenv("LD_PRELOAD");
+  const bool valgrind = preload != nullptr && std::string(preload).find("vgpreload") != std::string::npos;
+  return !valgrind && !emulated() && !WEFT_ASAN && !WEFT_TSAN;
 }
 
 // Tests scale with this: the workshop sets it in ./dev test --full.

@@ -272,6 +272,45 @@ TEST_CASE("kill: done by a destructor while the killer itself unwinds, guards co
   CHECK(log == Log{"success", "failure", "failure"});
 }
 
+TEST_CASE("kill: done while the killer unwinds, the killed stack counts its own exception alone [B27]") {
+  struct Count {
+    Log& log;
+    ~Count() { log.push_back(std::to_string(std::uncaught_exceptions())); }
+  };
+  Log log;
+  try {
+    const Count outer{log};
+    Fiber f([&] {
+      const Count inner{log};
+      yield(1);
+    });
+    f.resume();
+    throw std::runtime_error("x");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(log == Log{"1", "1"});
+}
+
+TEST_CASE("kill: a fiber that ends normally while its resumer unwinds tells its guards of success [B27]") {
+  struct Finishes {
+    Fiber& fiber;
+    ~Finishes() { fiber.resume(); }
+  };
+  Log log;
+  Fiber f([&] {
+    const Guard guard{log};
+    yield(1);
+  });
+  f.resume();
+  try {
+    const Finishes finishes{f};
+    throw std::runtime_error("x");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(f.state() == State::dead);
+  CHECK(log == Log{"success"});
+}
+
 TEST_CASE("cancel: swallowed by catch (...), the next cancel is delivered again [B15]") {
   int swallowed = 0;
   Fiber f([&] {

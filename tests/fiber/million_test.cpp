@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Very many fibers at once. A million in ./dev test --full.
-#include <sys/syscall.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
+#include "fiber/guard.hpp"
 #include "fiber/refusal.hpp"
-#include "weft/detail/tools.hpp"
 #include "weft/fiber.hpp"
 
 using namespace weft;
 using weft_test::full_run;
+using weft_test::guarded;
+using weft_test::plain_run;
 
 namespace {
-
-constexpr bool sanitized = WEFT_ASAN || WEFT_TSAN;
-
-// Emulators and sanitizers pay many times more per fiber, and their own memory hides ours.
-bool measured() {
-  return !sanitized && !weft_test::emulated();
-}
 
 long status_kib(const std::string& key) {
   std::ifstream file("/proc/self/status");
@@ -40,11 +31,6 @@ long mappings() {
   long lines = 0;
   for (std::string line; std::getline(file, line);) ++lines;
   return lines;
-}
-
-bool guarded(detail::Slot slot) {
-  const long guard = static_cast<long>(slot.base);
-  return detail::sys::error_of(detail::sys::invoke(SYS_rt_sigprocmask, 0x7fff, guard, 0, 8)) == EFAULT;
 }
 
 [[gnu::noinline]] int use_stack(int bytes) {
@@ -61,7 +47,7 @@ bool guarded(detail::Slot slot) {
 TEST_CASE(
     "million: fibers by the hundred thousand, each with a working guard, on the stock map limit [N-001] [B31] [slow]") {
   // Guards by mprotect take two mappings each; there the limit itself is tested in stack_test.
-  const bool many = measured() && detail::stack_stats().guard == detail::GuardKind::madvise;
+  const bool many = plain_run() && detail::stack_stats().guard == detail::GuardKind::madvise;
   const int count = !many ? 3000 : full_run() ? 1000000 : 20000;
   // In the short run most of the 200,000 stacks are only made, not lived on: that costs no memory but page tables.
   std::vector<detail::Slot> empty(many && !full_run() ? 180000 : 0);
@@ -90,7 +76,7 @@ TEST_CASE(
 }
 
 TEST_CASE("million: idle stacks give memory back after a burst of deep fibers [N-008] [V-007] [slow]") {
-  const int count = !measured() ? 1500 : full_run() ? 100000 : 4000;
+  const int count = !plain_run() ? 1500 : full_run() ? 100000 : 4000;
   const long before = status_kib("VmRSS:");
   std::vector<Fiber> fibers;
   fibers.reserve(static_cast<std::size_t>(count));
@@ -102,15 +88,15 @@ TEST_CASE("million: idle stacks give memory back after a burst of deep fibers [N
     fibers.back().resume();
   }
   const long peak = status_kib("VmRSS:") - before;
-  CHECK((!measured() || peak > count * 16L));
+  CHECK((!plain_run() || peak > count * 16L));
   const std::size_t slots = detail::stack_stats().slots;
   fibers.clear();
   const long after = status_kib("VmRSS:") - before;
-  CHECK((!measured() || after < peak / 2));
-  CHECK((!measured() || !full_run() || after < peak / 10));
+  CHECK((!plain_run() || after < peak / 2));
+  CHECK((!plain_run() || !full_run() || after < peak / 10));
   detail::trim_stacks();
   const long trimmed = status_kib("VmRSS:") - before;
-  CHECK((!measured() || trimmed < peak / 10));
+  CHECK((!plain_run() || trimmed < peak / 10));
   if (full_run()) std::printf("%d deep fibers: %ld KiB, then %ld, trimmed %ld\n", count, peak, after, trimmed);
   for (int i = 0; i < 1000; ++i) fibers.emplace_back([] { yield(1); }).resume();
   CHECK(detail::stack_stats().slots == slots);
@@ -125,7 +111,7 @@ TEST_CASE("million: nesting to the recursion limit ends in an error at the resum
     }
   };
   const std::uint32_t limit = recursion_limit();
-  if (!full_run()) set_recursion_limit(measured() ? 3000 : 500);
+  if (!full_run()) set_recursion_limit(plain_run() ? 3000 : 500);
   int reached = 0;
   const std::string text = weft_test::refusal([&] { Nest::deeper(&reached); });
   CHECK(weft_test::has(text, "too_deep: "));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "fiber/guard.hpp"
 #include "weft/fiber.hpp"
 
 using namespace weft;
@@ -114,6 +115,7 @@ int mappings() {
       refused.c_str());
   demand(refused.find("vm.max_map_count") != std::string::npos, refused.c_str());
   demand(fibers.size() > 100, "refused far too early");
+  for (const Fiber& fiber : fibers) demand(weft_test::guarded(fiber.core()->slot), "no guard");
   demand_all_alive(fibers);
   std::string again;
   const std::size_t alive = fibers.size();
@@ -162,8 +164,7 @@ int with_fault(long n, std::size_t count, std::size_t size, long* calls) {
   demand_all_alive(fibers);
   // Every guard works: the kernel itself cannot read it.
   for (const Fiber& fiber : fibers) {
-    const long guard = static_cast<long>(fiber.core()->slot.base);
-    demand(detail::sys::error_of(detail::sys::invoke(SYS_rt_sigprocmask, 0x7fff, guard, 0, 8)) == EFAULT, "no guard");
+    demand(weft_test::guarded(fiber.core()->slot), "no guard");
   }
   const std::size_t slots = detail::stack_stats().slots;
   fibers.clear();
@@ -231,8 +232,7 @@ int locked() {
   if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return std::puts("not here"), 0;
   for (int i = 0; i < 80; ++i) {
     fibers.push_back(small_one());
-    const long guard = static_cast<long>(fibers.back().core()->slot.base);
-    demand(detail::sys::error_of(detail::sys::invoke(SYS_rt_sigprocmask, 0x7fff, guard, 0, 8)) == EFAULT, "no guard");
+    demand(weft_test::guarded(fibers.back().core()->slot), "no guard");
   }
   return std::puts("ok"), 0;
 }

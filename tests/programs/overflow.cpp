@@ -101,6 +101,7 @@ int run(std::string_view what) {
   } else if (what == "smallest") {
     doomed(1).resume();
   } else if (what == "thread") {
+    Fiber([] {}).resume();  // this thread has an alternate stack; the other one needs its own
     std::thread([] { doomed().resume(); }).join();
   } else if (what == "nested") {
     Fiber outer([] { doomed().resume(); }, "y", {.name = "outer"});
