@@ -5,16 +5,31 @@
 
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <typeinfo>
 
+#include "base/sys.hpp"
 #include "base/text_writer.hpp"
 #include "weft/detail/fiber_core.hpp"
 #include "weft/fiber_error.hpp"
+#include "weft/trace.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
 
 std::terminate_handler previous;
+
+// Of an error that came out of a fiber and that nobody caught. The frames are known only here.
+void report_trace() noexcept {
+  try {
+    const Trace origin = trace();
+    if (origin.parts.size() < 2) return;
+    const std::string text = "weft: an error that nobody caught came from\n" + to_string(origin);
+    sys::write(2, text.data(), text.size());
+  } catch (...) {
+    // Out of memory: the process ends without it.
+  }
+}
 
 [[noreturn]] void on_terminate() {
   const FiberCore* core = current_core();
@@ -29,6 +44,8 @@ std::terminate_handler previous;
     out.text(" in ").text(core->site.function_name());
     out.text("\n  let it finish first, or suspend it outside of noexcept functions and destructors\n");
     out.write_to(2);
+  } else if (type != nullptr) {
+    report_trace();
   }
   if (previous != nullptr) previous();
   std::abort();

@@ -22,6 +22,7 @@ namespace traced {
 void innermost_of_three();
 void middle_of_three();
 void outermost_of_three();
+void three_in_a_fiber();
 
 [[gnu::noinline]] void innermost_of_three() {
   throw std::runtime_error("deep down");
@@ -32,6 +33,10 @@ void outermost_of_three();
 }
 [[gnu::noinline]] void outermost_of_three() {
   Fiber f([] { middle_of_three(); }, "y", {.name = "middle"});
+  f.resume();
+}
+[[gnu::noinline]] void three_in_a_fiber() {
+  Fiber f([] { outermost_of_three(); }, "y", {.name = "outer"});
   f.resume();
 }
 }  // namespace traced
@@ -58,8 +63,7 @@ TEST_CASE("errors: a trace shows the frames of every fiber in the chain, innermo
   std::size_t parts = 0;
   std::string text;
   try {
-    Fiber f([] { traced::outermost_of_three(); }, "y", {.name = "outer"});
-    f.resume();
+    traced::three_in_a_fiber();
   } catch (const std::runtime_error&) {
     const Trace t = trace();
     parts = t.parts.size();
@@ -78,19 +82,13 @@ TEST_CASE("errors: a trace shows the frames of every fiber in the chain, innermo
   for (const char* name : {"\"inner\"", "\"middle\"", "\"outer\""}) CHECK(mentions(text, name));
 }
 
-TEST_CASE("errors: one that nobody catches reaches the root: the process fails and has the trace [J-072]") {
+TEST_CASE("errors: one that nobody catches reaches the root: the process fails and shows the trace [J-072]") {
   const Outcome outcome = in_child_process([] {
     std::signal(SIGABRT, SIG_DFL);
-    std::set_terminate([] {
-      const std::string text = to_string(trace());
-      (void)!::write(2, text.data(), text.size());
-      std::abort();
-    });
-    []() noexcept {
-      Fiber f([] { traced::outermost_of_three(); });
-      f.resume();
-    }();
+    // Nothing to destroy in the noexcept frame: there g++ before 14 would call terminate without the exception.
+    []() noexcept { traced::three_in_a_fiber(); }();
   });
+  CAPTURE(outcome.text);
   CHECK(WIFSIGNALED(outcome.status));
   CHECK(WTERMSIG(outcome.status) == SIGABRT);
   for (const char* name : {"innermost_of_three", "middle_of_three", "outermost_of_three"})
