@@ -6,9 +6,11 @@
 #include <thread>
 
 #include "doctest/doctest.h"
+#include "fiber/watch.hpp"
 #include "weft/sugar.hpp"
 
 using namespace weft;
+using namespace weft_test;
 
 namespace {
 
@@ -143,6 +145,23 @@ TEST_CASE("dyn: bindings of a fiber outlive it as long as a fiber shares them") 
     owner.resume();
   }
   CHECK(sharing.resume().value.as<std::string>() == std::string(100, 'x'));
+}
+
+TEST_CASE("dyn: a fiber that failed while it shared bindings, and its parent, do not keep each other") {
+  const long before = Counted::alive;
+  {
+    Fiber parent(
+        [held = Counted(1)] {
+          depth.set(held.number);
+          Fiber child([] { emit(sig::error, Counted(2)); }, "yi");
+          child.resume();
+        },
+        "e");
+    CHECK(parent.resume().bits == sig::error);
+    CHECK(parent.child().status() == Status::error);
+  }
+  CHECK_THROWS_AS(Fiber([] { throw 1; }).resume(), int);  // takes the place of the error that trace() knows
+  CHECK(Counted::alive == before);
 }
 
 TEST_CASE("dyn: a thread has bindings of its own, and a layer over them may run on another thread") {
