@@ -94,7 +94,8 @@ class Payload {
   template <class T>
   static Payload ref(const T&&) = delete;
 
-  // Replaces the value; if the constructor of T throws, the payload is empty.
+  // Replaces the value. The arguments must not be parts of the old one; if the constructor of T throws, the payload is
+  // empty.
   template <class T, class... A>
   T& emplace(A&&... args) {
     reset();
@@ -102,14 +103,22 @@ class Payload {
     return *slot<T>();
   }
 
-  // Replaces the value by what Payload(value) would hold, built in place.
+  // Replaces the value by what Payload(value) would hold. The new value may be made from parts of the old one
+  // (resume(event.value.as<std::string>()) does that): it is complete before the old one goes.
   template <class T>
   void set(T&& value) {
+    using Stored = detail::payload_stored_t<std::decay_t<T>>;
     if constexpr (std::is_same_v<std::remove_cvref_t<T>, Payload>) {
       *this = std::forward<T>(value);
-    } else {
+    } else if constexpr (detail::payload_one_word<Stored>) {
+      detail::check_payload_source<std::decay_t<T>>();
+      Stored copy(std::forward<T>(value));
       reset();
+      construct<Stored>(copy);
+    } else if (empty()) {
       fill(std::forward<T>(value));
+    } else {
+      *this = Payload(std::forward<T>(value));
     }
   }
 
@@ -193,7 +202,7 @@ class Payload {
       auto word = reinterpret_cast<std::uint64_t>(::new T(std::forward<A>(args)...));
       detail::hold_apart(word);
       std::memcpy(room_, &word, sizeof word);
-    } else if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {
+    } else if constexpr (detail::payload_one_word<T>) {
       std::uint64_t word = 0;
       ::new (static_cast<void*>(&word)) T(std::forward<A>(args)...);
       detail::hold_apart(word);

@@ -140,7 +140,7 @@ TEST_CASE("payload: text is copied, so it outlives the frame it came from [HB6]"
   CHECK(Payload(full).as<std::string>() == "abc");
   CHECK(Payload("a\0b").as<std::string>() == "a");
   CHECK(Payload(std::string_view("a\0b", 3)).as<std::string>().size() == 3);
-  CHECK(Payload(std::wstring_view(L"wide")).as<std::wstring>() == L"wide");
+  CHECK(Payload(std::u16string_view(u"wide")).as<std::u16string>() == u"wide");
   std::string mine = "still mine";
   CHECK(Payload(mine).as<std::string>() == "still mine");
   CHECK(mine == "still mine");
@@ -321,6 +321,62 @@ TEST_CASE("payload: a part of its own value may be assigned to it") {
   CHECK(chain.as<Link>().name == "second");
   chain = std::move(chain.as<Link>().next);
   CHECK(chain.as<std::string>() == "end");
+}
+
+TEST_CASE("payload: set replaces the value, also by a part of the value that goes") {
+  struct Named {
+    std::string name;
+    int number;
+    Payload inner;
+  };
+  struct Label {
+    char text[32];
+  };
+  std::string text = "a text that is too long to sit inside of a string object";
+  Payload p;
+  p.set(text);
+  p.set(p.as<std::string>());
+  CHECK(p.as<std::string>() == text);
+  p.set(std::string_view(p.as<std::string>()).substr(2, 30));
+  CHECK(p.as<std::string>() == text.substr(2, 30));
+  p.set(p.as<std::string>().c_str());
+  CHECK(p.as<std::string>() == text.substr(2, 30));
+  p.set(std::move(p.as<std::string>()));
+  CHECK(p.as<std::string>() == text.substr(2, 30));
+
+  p.set(Named{text, 7, Payload("inner")});
+  p.set(p.as<Named>().number);
+  CHECK(p.as<int>() == 7);
+  p.set(p.as<int>());
+  CHECK(p.as<int>() == 7);
+  p.set(Named{text, 8, Payload("inner")});
+  p.set(p.as<Named>().name);
+  CHECK(p.as<std::string>() == text);
+  p.set(Named{text, 9, Payload("inner")});
+  p.set(std::move(p.as<Named>().inner));
+  CHECK(p.as<std::string>() == "inner");
+
+  p.set(Label{"twenty and some letters"});
+  p.set(p.as<Label>().text);
+  CHECK(p.as<std::string>() == "twenty and some letters");
+  p.set(std::array<long, 4>{1, 2, 3, 4});
+  p.set(p.as<std::array<long, 4>>());
+  CHECK(p.as<std::array<long, 4>>()[3] == 4);
+}
+
+TEST_CASE("payload: set keeps the old value if the new one cannot be made") {
+  Payload p = "old";
+  const char* null = nullptr;
+  CHECK_THROWS_AS(p.set(null), std::invalid_argument);
+  CHECK(p.as<std::string>() == "old");
+}
+
+TEST_CASE("payload: surely says yes only for the type it holds") {
+  Payload p = 5;
+  CHECK(p.surely<int>());
+  CHECK(!p.surely<unsigned>());
+  CHECK(!Payload().surely<int>());
+  CHECK(p.unchecked<int>() == 5);
 }
 
 TEST_CASE("payload: an int, a pointer, a short string, an exception_ptr live inside of it, big values outside") {

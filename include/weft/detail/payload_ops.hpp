@@ -56,6 +56,11 @@ template <class T>
 inline constexpr bool payload_inline =
     sizeof(T) <= payload_room && alignof(T) <= payload_align && std::is_nothrow_move_constructible_v<T>;
 
+// Copied as one word, with nothing to call.
+template <class T>
+inline constexpr bool payload_one_word =
+    payload_inline<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t);
+
 template <class T>
 inline constexpr std::uintptr_t payload_flags_of =
     !payload_inline<T> ? payload_owns
