@@ -8,6 +8,7 @@
 
 #include "doctest/doctest.h"
 #include "fiber/refusal.hpp"
+#include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/generator.hpp"
 #include "weft/sugar.hpp"
@@ -339,4 +340,49 @@ TEST_CASE("generator: dropped half way, its body unwinds and its resources are f
     CHECK(resource.use_count() == 3);
   }
   CHECK(resource.use_count() == 1);
+}
+
+TEST_CASE("generator: one in the frame of a fiber that is dropped: both unwind and nothing is left [HB2]") {
+  auto resource = std::make_shared<int>(0);
+  const auto count = [](auto hold) {
+    return Generator<int>([hold] {
+      auto mine = hold;
+      for (int i = 0;; ++i) yield(i);
+    });
+  };
+  {
+    Fiber outer([&] {
+      auto mine = resource;
+      Generator<int> inner = count(resource);  // shares the outer one's bindings, and lies on its stack
+      for (const int x : inner) yield(x);
+    });
+    outer.resume();
+    CHECK(outer.resume().value.as<int>() == 1);
+    CHECK(resource.use_count() == 4);
+  }
+  CHECK(resource.use_count() == 1);
+}
+
+TEST_CASE("kill: a fiber that shares its maker's bindings may outlive the maker and still reads them [HB2]") {
+  auto resource = std::make_shared<int>(0);
+  Dyn<int> level("level");
+  Fiber sharing;
+  {
+    Fiber maker([&, resource] {
+      level.set(5);
+      sharing = Fiber(
+          [&] {
+            yield(level.get());
+            level.set(level.get() + 1);
+            return level.get();
+          },
+          "yi");
+      yield(1);
+    });
+    maker.resume();
+    CHECK(sharing.resume().value.as<int>() == 5);
+    CHECK(resource.use_count() == 2);
+  }
+  CHECK(resource.use_count() == 1);  // the maker was unwound although its bindings are still in use
+  CHECK(sharing.resume().value.as<int>() == 6);
 }
