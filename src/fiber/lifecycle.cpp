@@ -36,7 +36,7 @@ void inherit_bindings(FiberCore* self, FiberCore* core, Env env, bool scoped) {
     core->shared_with = holder;
     core->flags |= flag_shares;
     if (!scoped && !(holder->flags & flag_root)) {
-      holder->pins.fetch_add(1, std::memory_order_relaxed);
+      retain(holder);
       core->flags |= flag_keeps | flag_extras;
     }
   }
@@ -103,20 +103,6 @@ void describe_core(FiberCore* core, const FiberOptions& options) {
 
 namespace {
 
-// Only its bindings, if it has any, were left.
-void free_core(FiberCore* core) noexcept {
-  if (core->bindings != nullptr) release_bindings(core->bindings);
-  const Slot slot = core->slot;
-  core->~FiberCore();
-  core->id = 0;  // weak references to it fail from now on [STK-2]
-  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
-  give_stack(*current_core()->root->carrier, slot);
-}
-
-void unpin(FiberCore* core) noexcept {
-  if (core->pins.fetch_sub(1, std::memory_order_acq_rel) == 1) free_core(core);
-}
-
 [[gnu::noinline]] void release_extras(FiberCore* core) noexcept {
   if (core->user_destroy != nullptr && core->user_slot != nullptr) core->user_destroy(core->user_slot);
   // A chain of ended fibers may be thousands long: taken apart link by link, not by recursion.
@@ -125,23 +111,21 @@ void unpin(FiberCore* core) noexcept {
     release(kept);
     kept = next;
   }
-  if (core->flags & flag_keeps) unpin(core->shared_with);
+  if (core->flags & flag_keeps) release(core->shared_with);
+  if (core->bindings != nullptr) release_bindings(core->bindings);
   if (core->pending_trace != nullptr) drop_trace(core);
 }
 
 }  // namespace
 
 void abandon_core(FiberCore* core) noexcept {
-  if (core->flags & flag_extras) release_extras(core);
+  if ((core->flags & flag_extras) || core->bindings != nullptr) release_extras(core);
   close_tool_state(core->tools);
-  if (core->pins.load(std::memory_order_acquire) == 1) {
-    free_core(core);
-    return;
-  }
-  core->last.value.reset();
-  core->failure = nullptr;
-  core->id = 0;
-  unpin(core);
+  const Slot slot = core->slot;
+  core->~FiberCore();
+  core->id = 0;  // weak references to it fail from now on [STK-2]
+  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
+  give_stack(*current_core()->root->carrier, slot);
 }
 
 void destroy_core(FiberCore* core) noexcept {

@@ -120,10 +120,7 @@ struct alignas(64) FiberCore {
   seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the owner takes
 
   // Cold.
-  seam::Atomic<std::uint32_t> refs{1};  // handles; the last one gone, the fiber is unwound
-  // Itself, and the fibers that see its bindings; the last one gone, its stack is free. Unwinding does not wait for the
-  // others: a generator in a fiber's own frame would keep that fiber for ever.
-  seam::Atomic<std::uint32_t> pins{1};
+  seam::Atomic<std::uint32_t> refs{1};
   void (*run)(FiberCore*) = nullptr;
   void (*drop)(FiberCore*) = nullptr;  // destroys the closure; null when there is nothing (left) to destroy
   void* closure = nullptr;
