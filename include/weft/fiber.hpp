@@ -88,9 +88,16 @@ class Fiber {
   // valid until it is resumed again or destroyed. Signals that its mask does not catch go on to whoever resumed the
   // caller; an error that ends it is rethrown here as the original exception.
   [[gnu::always_inline]] const Event& resume() { return resume_with(detail::Nothing{}); }
+  // The value may be a part of the event that the fiber gave last: it is copied before that event goes.
   template <class T>
   [[gnu::always_inline]] const Event& resume(T&& value) {
-    return resume_with(std::forward<T>(value));
+    if constexpr (detail::fits_word<std::decay_t<T>>) {
+      return resume_with(std::decay_t<T>(std::forward<T>(value)));
+    } else if constexpr (std::is_same_v<std::remove_cvref_t<T>, Payload>) {
+      return resume_with(std::forward<T>(value));
+    } else {
+      return resume_with(Payload(std::forward<T>(value)));
+    }
   }
 
   // Delivers an error where it, or its deepest pending child, is suspended; handlers there run. Otherwise like resume.
@@ -169,10 +176,11 @@ void run_closure(FiberCore* core) {
   D& body = *std::launder(static_cast<D*>(core->closure));
   if constexpr (std::is_invocable_v<D&, Payload>) {
     using R = std::invoke_result_t<D&, Payload>;
+    Payload argument(std::move(core->last.value));  // apart, for a body that takes it by reference
     if constexpr (std::is_void_v<R>) {
-      body(std::move(core->last.value));
+      body(std::move(argument));
     } else {
-      core->last.value = Payload(body(std::move(core->last.value)));
+      core->last.value = Payload(body(std::move(argument)));
     }
   } else {
     core->last.value.reset();

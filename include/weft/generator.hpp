@@ -93,7 +93,10 @@ class Generator {
   // Delivers an error at the yield where the body stands. True if the body yielded again all the same.
   bool cancel(Payload error) {
     Fiber fiber = handle();
-    fiber.cancel(std::move(error));
+    consume(core_);
+    detail::FiberCore* self = detail::current_core();
+    const auto claim = core_->claim.take_owned() ? detail::ClaimKind::biased : detail::ClaimKind::refused;
+    detail::drive(self, core_, claim, std::move(error), detail::deliver_error);
     return present(core_) || fetch_odd(core_);
   }
   State state() const { return handle().state(); }

@@ -86,7 +86,8 @@ struct Protected {
   explicit operator bool() const noexcept { return ok; }
   // Throws again what was caught: the original exception, or SignalError.
   [[noreturn]] void rethrow() {
-    if (auto* held = error.get_if<std::exception_ptr>()) std::rethrow_exception(*held);
+    if (auto* held = error.get_if<std::exception_ptr>(); held != nullptr && *held != nullptr)
+      std::rethrow_exception(*held);
     throw SignalError(Event{sig::error, std::move(error)});
   }
 };

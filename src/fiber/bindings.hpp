@@ -21,5 +21,7 @@ inline FiberCore* bindings_holder(FiberCore* fiber) {
 }
 Binding* retain_bindings(Binding* head) noexcept;
 void release_bindings(Binding* head) noexcept;
+// The fiber stops looking at another one's bindings and sees none.
+void stop_sharing(FiberCore* fiber) noexcept;
 
 }  // namespace weft::inline v0::detail

@@ -5,7 +5,9 @@
 #include <pthread.h>
 
 #include <new>
+#include <utility>
 
+#include "fiber/bindings.hpp"
 #include "fiber/options.hpp"
 #include "fiber/overflow.hpp"
 #include "fiber/stack_pool.hpp"
@@ -24,6 +26,7 @@ void close_carrier(Carrier& carrier) noexcept {
   pool_release(carrier.cache, carrier.cached);
   carrier.cached = 0;
   drop_failure(carrier);
+  release_bindings(std::exchange(carrier.root.bindings, nullptr));
   remove_alt_stack(carrier.alt_stack);
   carrier.alt_stack = nullptr;
 }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <typeinfo>
 
+#include "fiber/bindings.hpp"
 #include "fiber/carrier.hpp"
 #include "fiber/chain.hpp"
 #include "fiber/fp_words.hpp"
@@ -78,10 +80,15 @@ Held claim_chain(FiberCore* self, FiberCore* fiber) {
   if (top == fiber && child_runs_alone(fiber))
     refuse(FiberErrc::child_alive, *fiber, "is frozen, and one of its children is running on its own");
   if (top == fiber) refuse(FiberErrc::foreign, *fiber, "is being resumed by another thread; only one at a time");
-  const ClaimKind kind = top->claim.take(self->root_number());
-  if (kind == ClaimKind::refused)
+  const Held held{top, top->claim.take(self->root_number())};
+  if (held.kind == ClaimKind::refused)
     refuse(FiberErrc::child_alive, *fiber, "is frozen in a chain of which another fiber is running on its own");
-  return {top, kind};
+  // Until now the chain could change under our eyes, if another thread ran it.
+  if (outermost(fiber) != top || !fiber->claim.held()) {
+    held.give_up();
+    refuse(FiberErrc::foreign, *fiber, "is running on another thread; only one resumer at a time");
+  }
+  return held;
 }
 
 Held claim_fiber(FiberCore* self, FiberCore* fiber) {
@@ -100,16 +107,34 @@ void adopt_chain(FiberCore* self, FiberCore* fiber) {
   if (place & above_fp) self->root->alert.fetch_or(alert_fp, std::memory_order_relaxed);
 }
 
+// May `fiber`, a part of the chain that begins with `top`, see the bindings that it shares when `root`'s thread runs
+// it? The holder must be of that thread, or come along. (A root may be gone: only its address is looked at.)
+bool shares_within(const FiberCore* root, const FiberCore* top, const FiberCore* fiber) {
+  const FiberCore* holder = fiber->shared_with;
+  if (slot_shift_of[reinterpret_cast<std::uintptr_t>(holder) >> chunk_shift] == 0) return holder == root;
+  if (holder->root == root) return true;
+  for (const FiberCore* f = top; f != fiber; f = f->child)
+    if (f == holder) return true;
+  return false;
+}
+
+// A chain comes to another thread. What cannot see its bindings there is refused, or, to be killed, sees none.
+void check_sharing(FiberCore* self, FiberCore* top, Deliver how) {
+  for (FiberCore* f = top; f != nullptr; f = f->child) {
+    if (!(f->flags & flag_shares) || shares_within(self->root, top, f)) continue;
+    if (how != deliver_kill)
+      refuse(FiberErrc::foreign, *f,
+             "shares the bindings of a fiber of another thread (mask letter i); make it with p to resume it here");
+    stop_sharing(f);
+  }
+}
+
 bool has_catcher(const FiberCore* fiber, SignalSet bits) {
   while (fiber->parent != nullptr) {
     if (fiber->mask.overlaps(bits) && !fiber->pass.overlaps(bits)) return true;
     fiber = fiber->parent;
   }
   return false;
-}
-
-bool interrupted(const FiberCore* root) {
-  return root->interrupts.load(std::memory_order_relaxed) != 0;
 }
 
 // Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
@@ -126,6 +151,13 @@ bool take_interrupt(FiberCore* root) {
   return pending != 0;
 }
 
+// An alert without interrupts is left behind by one that was taken before its Interrupter had come to the alert.
+bool interrupted(FiberCore* root) {
+  if (root->interrupts.load(std::memory_order_relaxed) != 0) return true;
+  if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) (void)take_interrupt(root);
+  return false;
+}
+
 // make_exception_ptr wants a copy; a payload has none.
 std::exception_ptr signal_exception(Event&& event) {
   try {
@@ -135,8 +167,14 @@ std::exception_ptr signal_exception(Event&& event) {
   }
 }
 
+// The exception that a payload holds, if any; an empty exception_ptr is none.
+const std::exception_ptr* held_exception(const Payload& error) {
+  const auto* held = error.get_if<std::exception_ptr>();
+  return held != nullptr && *held != nullptr ? held : nullptr;
+}
+
 std::exception_ptr exception_of(Payload&& error) {
-  if (auto* held = error.get_if<std::exception_ptr>()) return *held;
+  if (const auto* held = held_exception(error)) return *held;
   return signal_exception(Event{sig::error, std::move(error)});
 }
 
@@ -173,6 +211,37 @@ void drop_closure_of(FiberCore* fiber) {
   if (auto* drop = std::exchange(fiber->drop, nullptr)) drop(fiber);
 }
 
+namespace {
+
+[[noreturn]] void throw_destroyed(const std::string& who) {
+  throw FiberError(FiberErrc::destroyed, who + " was resumed while its last handle was destroyed");
+}
+
+// True if it lost its last handle while it ran, and there is none again.
+bool detached(FiberCore* fiber) {
+  if (!(fiber->flags & flag_detached)) return false;
+  if (fiber->refs.load(std::memory_order_acquire) == 0) return true;
+  fiber->flags &= static_cast<std::uint8_t>(~flag_detached);
+  return false;
+}
+
+// The end of resume() for a part of a frozen chain that ran on its own. Its own claim stays with the frame above it.
+const Event& finish_inner(FiberCore* self, FiberCore* fiber, const Held& held, const FiberCore& from) {
+  FiberCore* outer = held.holder;
+  outer->place = 0;  // what lies above the fibers below it has changed: the next resume looks at the whole chain
+  held.give_up();
+  if (detached(outer)) {
+    const std::string who = describe(*fiber);
+    const bool gone = !finished(*fiber) || detached(fiber);
+    destroy_core(outer);
+    if (gone) throw_destroyed(who);
+  }
+  if (self->deliver != deliver_value) (void)deliver_slow(self);
+  return finished(*fiber) ? accept_end(self, fiber) : from.last;
+}
+
+}  // namespace
+
 const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&& value, Deliver how) {
   if (fiber == nullptr) throw FiberError(FiberErrc::empty_handle, "this Fiber handle is empty");
   const Held held = claim != ClaimKind::refused ? Held{fiber, claim} : claim_fiber(self, fiber);
@@ -184,15 +253,13 @@ const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&&
       refuse(FiberErrc::finished, *fiber,
              how == deliver_value ? "has finished; there is nothing left to resume"
                                   : "has finished; there is nothing left to cancel");
-    if ((fiber->flags & flag_shares) && fiber->root != self->root)
-      refuse(FiberErrc::foreign, *fiber,
-             "shares the bindings of a fiber of another thread (mask letter i); make it with p to resume it here");
-    if (self->depth() >= max_depth)
+    if (self->depth() >= max_depth && how != deliver_kill)
       refuse(FiberErrc::too_deep, *fiber,
              "is not resumed: resumes are nested beyond the recursion limit (see set_recursion_limit)");
     if (how != deliver_kill && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
         take_interrupt(self->root))
       emit_slow(self, sig::interrupt, Payload(), true);
+    if (fiber->root != self->root) check_sharing(self, fiber, how);
   } catch (...) {
     held.give_up();
     throw;
@@ -232,13 +299,12 @@ const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&&
   self->child = nullptr;
   // An inner fiber goes back to its place in the chain; its end, if it came, waits there for the outer resume.
   fiber->parent = inner ? chain_parent : nullptr;
+  if (inner) return finish_inner(self, fiber, held, *from);
   if (from->state == State::suspended && !(fiber->flags & flag_detached)) {
     held.give_up();
     return from->last;
   }
-  if (!inner) return finish_resume(self, fiber, held.kind);
-  held.give_up();
-  return accept_end(self, fiber);
+  return finish_resume(self, fiber, held.kind);
 }
 
 // The fiber has ended: its mask is asked; what it does not catch is rethrown here.
@@ -250,7 +316,8 @@ const Event& accept_end(FiberCore* self, FiberCore* fiber) {
     // Its event was a signal that ended it and was taken out since.
     fiber->failure = signal_exception(Event{event.bits, Payload()});
   }
-  keep_child(self, fiber);
+  // A kill ends nobody else, and who does it may be about to free the fiber.
+  if (*fiber->failure.__cxa_exception_type() != typeid(Unwind)) keep_child(self, fiber);
   std::rethrow_exception(fiber->failure);
 }
 
@@ -259,11 +326,13 @@ const Event& finish_resume(FiberCore* self, FiberCore* fiber, ClaimKind claim) {
   if (fiber->state == State::dead && fiber->end_event == nullptr && !(fiber->flags & flag_detached) &&
       self->deliver == deliver_value) [[likely]]
     return fiber->last;
-  if (fiber->flags & flag_detached) {
-    const std::string text = describe(*fiber);
+  if (detached(fiber)) {
+    const std::string who = describe(*fiber);
     destroy_core(fiber);
-    throw FiberError(FiberErrc::destroyed, text + " was resumed while its last handle was destroyed");
+    if (self->deliver != deliver_value) (void)deliver_slow(self);
+    throw_destroyed(who);
   }
+  if (!finished(*fiber)) return deepest(fiber)->last;            // it lost its last handle, and has one again
   if (self->deliver != deliver_value) (void)deliver_slow(self);  // cancelled or killed while its child had ended
   return accept_end(self, fiber);
 }
@@ -272,7 +341,7 @@ Payload deliver_slow(FiberCore* self) {
   const auto how = static_cast<Deliver>(std::exchange(self->deliver, std::uint8_t{deliver_value}));
   if (how == deliver_kill) throw Unwind{};
   Payload error = std::move(self->last.value);
-  if (auto* held = error.get_if<std::exception_ptr>()) std::rethrow_exception(*held);
+  if (const auto* held = held_exception(error)) std::rethrow_exception(*held);
   throw SignalError(Event{sig::error, std::move(error)});
 }
 
@@ -280,8 +349,7 @@ namespace {
 
 [[noreturn]] void throw_finishing(SignalSet bits, Payload&& value) {
   if (bits.contains(sig::error)) {
-    if (auto* held = value.get_if<std::exception_ptr>(); held != nullptr && *held != nullptr)
-      std::rethrow_exception(*held);
+    if (const auto* held = held_exception(value)) std::rethrow_exception(*held);
   }
   throw SignalError(Event{bits, std::move(value)});
 }

@@ -167,7 +167,9 @@ void for_each_fiber(void (*visit)(const LiveFiber&, void* context), void* contex
         LiveFiber live{core->id, core->name, core->state, nullptr, nullptr, core->user_slot};
         const bool is_frozen = frozen(*core);
         if (is_frozen) live.state = State::suspended;
-        if (core->state == State::suspended || is_frozen) {
+        // A fiber that waits in resume() is alive and yet does not run; one that never ran has its closure there.
+        const bool waits = core->state == State::alive && core->child != nullptr;
+        if (core->state == State::new_ || core->state == State::suspended || waits) {
           live.stack_low = core->ctx.sp;
           live.stack_high = reinterpret_cast<const void*>(slot.ceiling());
         }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "fiber/bindings.hpp"
@@ -36,7 +37,9 @@ void inherit_bindings(FiberCore* self, FiberCore* core, Env env, bool scoped) {
     core->shared_with = holder;
     core->flags |= flag_shares;
     if (!scoped && !(holder->flags & flag_root)) {
-      retain(holder);
+      // Not a handle: a fiber that has the sharer in its own frame would never lose the last one.
+      holder->memory.fetch_add(1, std::memory_order_relaxed);
+      holder->flags |= flag_lent;
       core->flags |= flag_keeps | flag_extras;
     }
   }
@@ -103,6 +106,20 @@ void describe_core(FiberCore* core, const FiberOptions& options) {
 
 namespace {
 
+void free_core(FiberCore* core) noexcept {
+  const Slot slot = core->slot;
+  core->~FiberCore();
+  core->id = 0;  // weak references to it fail from now on [STK-2]
+  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
+  give_stack(*current_core()->root->carrier, slot);
+}
+
+void release_memory(FiberCore* core) noexcept {
+  if (core->memory.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  release_bindings(core->bindings);
+  free_core(core);
+}
+
 [[gnu::noinline]] void release_extras(FiberCore* core) noexcept {
   if (core->user_destroy != nullptr && core->user_slot != nullptr) core->user_destroy(core->user_slot);
   // A chain of ended fibers may be thousands long: taken apart link by link, not by recursion.
@@ -111,32 +128,43 @@ namespace {
     release(kept);
     kept = next;
   }
-  if (core->flags & flag_keeps) release(core->shared_with);
-  if (core->bindings != nullptr) release_bindings(core->bindings);
+  stop_sharing(core);
+  if (core->bindings != nullptr && !(core->flags & flag_lent)) release_bindings(core->bindings);
   if (core->pending_trace != nullptr) drop_trace(core);
 }
 
 }  // namespace
 
+void stop_sharing(FiberCore* fiber) noexcept {
+  FiberCore* holder = std::exchange(fiber->shared_with, nullptr);
+  if (fiber->flags & flag_keeps) release_memory(holder);
+  fiber->flags &= static_cast<std::uint8_t>(~(flag_shares | flag_keeps));
+}
+
 void abandon_core(FiberCore* core) noexcept {
+  core->id = 0;  // before anything of the user's runs: last_child() must not find it any more
   if ((core->flags & flag_extras) || core->bindings != nullptr) release_extras(core);
   close_tool_state(core->tools);
-  const Slot slot = core->slot;
-  core->~FiberCore();
-  core->id = 0;  // weak references to it fail from now on [STK-2]
-  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
-  give_stack(*current_core()->root->carrier, slot);
+  if (core->flags & flag_lent) [[unlikely]] {
+    core->last = Event{};
+    core->failure = nullptr;
+    release_memory(core);
+    return;
+  }
+  free_core(core);
 }
 
 void destroy_core(FiberCore* core) noexcept {
   if (core->claim.held()) {
-    // It runs, or is frozen inside a chain: whoever is in resume() of it gets it back and destroys it.
+    // It runs, or is frozen inside a chain: whoever is in resume() of it gets it back and destroys it, unless by then
+    // there are handles again (it may have made one to itself).
+    core->refs.store(0, std::memory_order_relaxed);
     core->flags |= flag_detached;
     return;
   }
   if (!finished(*core)) {
     core->flags &= static_cast<std::uint8_t>(~flag_detached);
-    core->refs.store(1u << 30, std::memory_order_relaxed);  // handles made while it unwinds do not destroy it again
+    core->refs.store(1, std::memory_order_relaxed);  // ours: handles made while it unwinds do not destroy it again
     if (core->state == State::new_) {
       drop_closure_of(core);
     } else {
@@ -146,6 +174,7 @@ void destroy_core(FiberCore* core) noexcept {
         // The end of a killed fiber, whatever it threw at last, concerns nobody any more.
       }
     }
+    if (core->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // and they may stay, with a fiber that ended
   }
   abandon_core(core);
 }
@@ -153,10 +182,7 @@ void destroy_core(FiberCore* core) noexcept {
 void record_end(FiberCore* fiber, std::exception_ptr failure) {
   const std::type_info* type = failure.__cxa_exception_type();
   fiber->end_event = nullptr;
-  if (type == nullptr) {
-    fiber->last = Event{sig::error, Payload("an exception that is not C++'s")};
-    fiber->state = State::error;
-  } else if ((fiber->flags & flag_killed) || *type == typeid(Unwind)) {
+  if ((fiber->flags & flag_killed) || *type == typeid(Unwind)) {
     if (*type != typeid(Unwind)) failure = std::make_exception_ptr(Unwind{});
     fiber->last = Event{sig::abort, Payload(failure)};
     fiber->state = State::error;
@@ -177,27 +203,47 @@ void record_end(FiberCore* fiber, std::exception_ptr failure) {
   fiber->failure = std::move(failure);
 }
 
-extern "C" {
+namespace {
 
-// The first C++ code on a fresh stack, called by weft_fiber_entry.
-[[noreturn]] void weft_fiber_run(FiberCore* core) {
-  tools_after_switch(core->tools);
-  core->run(core);
-  drop_closure_of(core);
-  if (core->kept != nullptr) release(std::exchange(core->kept, nullptr));
+// The body has returned. Its result waits apart: these destructors may emit, which needs the place where it lies.
+void end_body(FiberCore* core) {
+  if (core->drop != nullptr || core->kept != nullptr) {
+    Payload result = std::move(core->last.value);
+    drop_closure_of(core);
+    if (core->kept != nullptr) release(std::exchange(core->kept, nullptr));
+    core->last.value = std::move(result);
+  }
   if (core->flags & flag_killed) {
     record_end(core, std::make_exception_ptr(Unwind{}));
   } else {
     core->last.bits = sig::ok;
     core->state = State::dead;
   }
+}
+
+// Of the exception being handled; one that is not C++'s has no exception_ptr.
+std::exception_ptr current_failure() {
+  std::exception_ptr failure = std::current_exception();
+  if (failure == nullptr) failure = std::make_exception_ptr(std::runtime_error("an exception that is not C++'s"));
+  return failure;
+}
+
+}  // namespace
+
+extern "C" {
+
+// The first C++ code on a fresh stack, called by weft_fiber_entry.
+[[noreturn]] void weft_fiber_run(FiberCore* core) {
+  tools_after_switch(core->tools);
+  core->run(core);
+  end_body(core);
   leave(core);
 }
 
 // An exception left the body. The frames below are gone; the trace was taken while they stood.
 [[noreturn]] void weft_fiber_failed(FiberCore* core, void* unwind_header) noexcept {
   __cxxabiv1::__cxa_begin_catch(unwind_header);
-  std::exception_ptr failure = std::current_exception();
+  std::exception_ptr failure = current_failure();
   __cxxabiv1::__cxa_end_catch();
   drop_closure_of(core);
   attach_trace(core, failure);
@@ -235,17 +281,15 @@ void boost_entry(BoostTransfer transfer) {
   try {
     tools_after_switch(core->tools);
     core->run(core);
+    end_body(core);
   } catch (...) {
-    failure = std::current_exception();
+    failure = current_failure();
   }
-  drop_closure_of(core);
-  if (failure != nullptr || (core->flags & flag_killed)) {
-    record_end(core, failure != nullptr ? failure : std::make_exception_ptr(Unwind{}));
-  } else {
-    core->last.bits = sig::ok;
-    core->state = State::dead;
+  if (failure != nullptr) {
+    drop_closure_of(core);
+    record_end(core, std::move(failure));
+    failure = nullptr;
   }
-  failure = nullptr;
   leave(core);
 }
 #endif

@@ -3,6 +3,7 @@
 
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -146,13 +147,19 @@ Trace stack_of(const Fiber& fiber) {
   Trace result;
   FiberCore* top = fiber.core();
   if (top == nullptr || top->state == State::new_ || detail::finished(*top)) return result;
-  if (top == current_core()) return stack_here();
-  for (FiberCore* core = deepest(top);; core = core->parent) {
+  const FiberCore* self = current_core();
+  // Downwards: a child that runs on its own has another parent for that time.
+  for (FiberCore* core = top; core != nullptr && !detail::finished(*core); core = core->child) {
+    if (core == self) {
+      Trace here = stack_here();
+      result.parts.push_back(std::move(here.parts.front()));
+      break;
+    }
     TracePart part = part_of(*core);
     walk_frame_pointers(*core, part);
     result.parts.push_back(std::move(part));
-    if (core == top) break;
   }
+  std::reverse(result.parts.begin(), result.parts.end());
   return result;
 }
 

@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <exception>
 #include <source_location>
+#include <type_traits>
 
 #include "weft/detail/claim.hpp"
 #include "weft/detail/context.hpp"
@@ -68,6 +69,7 @@ enum FiberFlag : std::uint8_t {
   flag_keeps = 16,    // and keeps that fiber's memory
   flag_root = 32,
   flag_extras = 64,  // owns something besides its closure and event that must be released with it
+  flag_lent = 128,   // `memory` counts: fibers that share its bindings may outlive it
 };
 
 // What fibers above would do with a request, precomputed at resume.
@@ -124,10 +126,11 @@ struct alignas(64) FiberCore {
   void (*run)(FiberCore*) = nullptr;
   void (*drop)(FiberCore*) = nullptr;  // destroys the closure; null when there is nothing (left) to destroy
   void* closure = nullptr;
-  std::exception_ptr failure;        // what ended it
-  Event* end_event = nullptr;        // the event inside `failure`, if that is a SignalError
-  FiberCore* kept = nullptr;         // strong: the finished child whose uncaught event ended this fiber
-  FiberCore* shared_with = nullptr;  // whose bindings it sees
+  std::exception_ptr failure;             // what ended it
+  Event* end_event = nullptr;             // the event inside `failure`, if that is a SignalError
+  FiberCore* kept = nullptr;              // strong: the finished child whose uncaught event ended this fiber
+  FiberCore* shared_with = nullptr;       // whose bindings it sees
+  seam::Atomic<std::uint32_t> memory{1};  // with flag_lent: sharers, and one for all handles together
   Binding* bindings = nullptr;
   void* pending_trace = nullptr;
   std::uint32_t fp_words[2] = {};
@@ -236,6 +239,11 @@ Payload to_payload(T&& value) {
 inline Payload to_payload(Nothing) {
   return {};
 }
+
+// Copied in a register: neither throws, nor runs anybody's code, nor is a part of what it replaces.
+template <class T>
+inline constexpr bool fits_word =
+    std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t) && payload_inline<T> && !is_c_string<T>;
 
 // resume for a fiber that the favoured thread, or its single owner, has claimed.
 template <class T>
