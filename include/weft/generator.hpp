@@ -101,7 +101,7 @@ class Generator {
   }
   State state() const { return handle().state(); }
   Status status() const { return handle().status(); }
-  std::string_view name() const { return core_->name; }
+  std::string_view name() const { return checked()->name; }
   explicit operator bool() const noexcept { return core_ != nullptr; }
 
  private:

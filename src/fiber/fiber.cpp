@@ -138,23 +138,25 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
 }
 
 // Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
+void lower_alert(FiberCore* root) {
+  root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
+  if (root->interrupts.load(std::memory_order_seq_cst) != 0)
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+}
+
 bool take_interrupt(FiberCore* root) {
   std::uint32_t pending = root->interrupts.load(std::memory_order_relaxed);
   while (pending != 0 && !root->interrupts.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
                                                                  std::memory_order_relaxed)) {
   }
-  if (pending <= 1) {
-    root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
-    if (root->interrupts.load(std::memory_order_seq_cst) != 0)
-      root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  }
+  if (pending <= 1) lower_alert(root);
   return pending != 0;
 }
 
 // An alert without interrupts is left behind by one that was taken before its Interrupter had come to the alert.
 bool interrupted(FiberCore* root) {
   if (root->interrupts.load(std::memory_order_relaxed) != 0) return true;
-  if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) (void)take_interrupt(root);
+  if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) lower_alert(root);
   return false;
 }
 
@@ -316,8 +318,11 @@ const Event& accept_end(FiberCore* self, FiberCore* fiber) {
     // Its event was a signal that ended it and was taken out since.
     fiber->failure = signal_exception(Event{event.bits, Payload()});
   }
-  // A kill ends nobody else, and who does it may be about to free the fiber.
-  if (*fiber->failure.__cxa_exception_type() != typeid(Unwind)) keep_child(self, fiber);
+  if (*fiber->failure.__cxa_exception_type() != typeid(Unwind)) {
+    keep_child(self, fiber);
+  } else if ((self->flags & flag_killed) && self->root->thread_eh->uncaught != 0) {
+    return event;  // a destructor of the killed resumed it: see deliver_slow
+  }  // and a kill ends nobody else; who does it may be about to free the fiber
   std::rethrow_exception(fiber->failure);
 }
 
@@ -339,7 +344,12 @@ const Event& finish_resume(FiberCore* self, FiberCore* fiber, ClaimKind claim) {
 
 Payload deliver_slow(FiberCore* self) {
   const auto how = static_cast<Deliver>(std::exchange(self->deliver, std::uint8_t{deliver_value}));
-  if (how == deliver_kill) throw Unwind{};
+  if (how == deliver_kill) {
+    // Suspended in a destructor, with an exception in flight: it is unwinding already, and throwing would terminate.
+    if (self->root->thread_eh->uncaught == 0) throw Unwind{};
+    ++self->swallowed_yields;
+    return {};
+  }
   Payload error = std::move(self->last.value);
   if (const auto* held = held_exception(error)) std::rethrow_exception(*held);
   throw SignalError(Event{sig::error, std::move(error)});
@@ -468,6 +478,7 @@ const Event& propagate(Fiber& child) {
     if (held.holder != fiber)
       throw FiberError(FiberErrc::child_alive,
                        detail::describe(*fiber) + " is part of a frozen chain; propagate its outermost fiber");
+    if (fiber->root != self->root) check_sharing(self, fiber, deliver_value);
     if (!admit(self, found, bits, origin->last.value)) {
       held.give_up();
       return origin->last;

@@ -94,9 +94,12 @@ void* install_alt_stack() {
 
 void remove_alt_stack(void* stack) noexcept {
   if (stack == nullptr) return;
-  stack_t none{};
-  none.ss_flags = SS_DISABLE;
-  sigaltstack(&none, nullptr);
+  stack_t present;
+  if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == stack) {  // not one that somebody put in its place
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+  }
   sys::munmap(stack, alt_stack_bytes);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Values, errors and looks that meet a chain at an odd moment.
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -246,4 +248,81 @@ TEST_CASE("interrupt: an alert that is left without an interrupt goes away at th
   });
   f.resume();
   CHECK(f.resume().value.as<std::uint32_t>() == 0);
+}
+
+TEST_CASE("interrupt: none is lost and none is taken twice while another thread sends them") {
+  const Interrupter target = interrupter();
+  constexpr int sent = 2000;
+  std::thread sender([&] {
+    for (int i = 0; i < sent; ++i) {
+      target.interrupt();
+      std::this_thread::yield();
+    }
+  });
+  Fiber f(
+      [] {
+        for (;;) {
+          Fiber inner([] {
+            yield(1);
+            emit(sig::user(5));
+            checkpoint();
+          });
+          inner.resume();
+          yield(2);
+          inner.resume();
+        }
+      },
+      "yr5");
+  int taken = 0;
+  const auto step = [&] { taken += f.resume().bits == sig::interrupt ? 1 : 0; };
+  while (taken < sent / 2) step();
+  sender.join();
+  for (int i = 0; i < 4 * sent && taken < sent; ++i) step();
+  CHECK(taken == sent);
+  for (int i = 0; i < 8; ++i) step();
+  CHECK(taken == sent);
+}
+
+TEST_CASE("claim: threads that fight for the parts of a frozen chain are never in it together") {
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> inside{0};
+    bool together = false;
+    const auto visit = [&] {
+      if (inside.fetch_add(1) != 0) together = true;
+      inside.fetch_sub(1);
+    };
+    Fiber inner(
+        [&] {
+          for (;;) {
+            visit();
+            emit(sig::user(5));
+          }
+        },
+        "5");
+    Fiber middle([&] {
+      for (;;) {
+        inner.resume();
+        visit();
+        emit(sig::user(6));
+      }
+    });
+    Fiber outer([&] { middle.resume(); }, "6");
+    outer.resume();
+    const auto fight = [&](int first) {
+      for (int i = first; i < first + 500; ++i) {
+        Fiber mine = i % 3 == 0 ? outer : i % 3 == 1 ? inner : middle;
+        try {
+          mine.resume();
+        } catch (const FiberError&) {
+        } catch (const UncaughtSignal&) {
+        }
+      }
+    };
+    std::thread a(fight, 0);
+    std::thread b(fight, 1);
+    fight(2);
+    a.join();
+    b.join();
+    CHECK_FALSE(together);
+  }
 }

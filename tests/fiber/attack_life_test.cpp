@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -314,6 +315,66 @@ TEST_CASE("life: an inner part that ran on its own elsewhere is where it was whe
   sandbox.resume();  // runs inner alone, which stops at its user5
   CHECK(*numbers.next() == 2);
   CHECK(io == std::vector<bool>{false, true, false});
+}
+
+TEST_CASE("life: a fiber suspended in a destructor, with an exception in flight, unwinds on when it is destroyed") {
+  struct Yields {
+    int& after;
+    ~Yields() {
+      after = yield(1).empty() ? 1 : 2;
+      Fiber inner([] { yield(2); }, "e");
+      inner.resume();
+    }
+  };
+  int after = 0;
+  int unwound = 0;
+  {
+    Fiber f([&] {
+      const Count count{unwound};
+      const Yields yields{after};
+      throw std::runtime_error("in flight");
+    });
+    CHECK(f.resume().value.as<int>() == 1);
+  }
+  CHECK(after == 1);
+  CHECK(unwound == 1);
+}
+
+TEST_CASE("life: so does one whose destructor waits for a fiber of its own") {
+  struct Waits {
+    int& unwound;
+    ~Waits() {
+      Fiber inner(
+          [this] {
+            const Count count{unwound};
+            yield(1);
+          },
+          "e");
+      inner.resume();
+      ++unwound;
+    }
+  };
+  int unwound = 0;
+  {
+    Fiber f([&] {
+      const Waits waits{unwound};
+      throw std::runtime_error("in flight");
+    });
+    CHECK(f.resume().value.as<int>() == 1);
+  }
+  CHECK(unwound == 2);
+}
+
+TEST_CASE("life: propagate does not bring a fiber to a thread that it cannot run on") {
+  Fiber child([] { yield(1); }, "yi");
+  child.resume();
+  std::string text;
+  std::thread([&] {
+    Fiber f([&] { text = refusal([&] { propagate(child); }); });
+    f.resume();
+  }).join();
+  CHECK(has(text, "foreign: "));
+  CHECK(child.resume().ok());
 }
 
 TEST_CASE("life: the bindings of a thread go with it") {
