@@ -203,11 +203,7 @@ void end_unstarted(FiberCore* fiber, std::exception_ptr failure) {
 
 void keep_child(FiberCore* self, FiberCore* fiber) {
   if (self->flags & flag_root) return;
-  if (fiber->flags & flag_keeps) {
-    // It needs no bindings any more; kept by the fiber that it shares with, it would keep that one for ever.
-    fiber->flags &= static_cast<std::uint8_t>(~flag_keeps);
-    release(std::exchange(fiber->shared_with, nullptr));
-  }
+  stop_sharing(fiber);  // it needs no bindings any more, and need not keep that fiber's memory
   retain(fiber);
   if (self->kept != nullptr) release(self->kept);
   self->kept = fiber;
