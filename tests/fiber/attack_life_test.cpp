@@ -384,6 +384,24 @@ TEST_CASE("life: the bindings of a thread go with it") {
   CHECK(resource.use_count() == 1);
 }
 
+TEST_CASE("life: an error of a fiber in a destructor at the end of a thread goes with the thread") {
+  static std::shared_ptr<int> resource;
+  resource = std::make_shared<int>(0);
+  struct Last {
+    ~Last() {
+      Fiber f([] { emit(sig::error, resource); }, "e");
+      f.resume();
+    }
+  };
+  std::thread([] {
+    static thread_local Last last;  // made before the thread's first fiber: destroyed after what the library keeps
+    (void)&last;
+    Fiber([] {}).resume();
+  }).join();
+  CHECK(resource.use_count() == 1);
+  resource.reset();
+}
+
 TEST_CASE("life: a destroy hook does not find the dying fiber as anybody's last child") {
   static Fiber parent;
   static bool found = true;
