@@ -36,3 +36,8 @@ foreach(file IN LISTS tests)
 endforeach()
 add_test(NAME verify.self.mutate COMMAND ${WEFT_PYTHON} -m unittest discover -s ${PROJECT_SOURCE_DIR}/tests/verify -p "*_test.py")
 set_tests_properties(verify.self.mutate PROPERTIES LABELS verify TIMEOUT 60)
+# Exit codes of the program: 2 for a call that makes no sense, and says what.
+add_test(NAME verify.self.usage COMMAND weft_verify --mode backwards)
+set_tests_properties(verify.self.usage PROPERTIES LABELS verify PASS_REGULAR_EXPRESSION "'--mode' is unknown or does not take 'backwards'")
+add_test(NAME verify.self.replay COMMAND weft_verify --replay "mutant: spin lock looks, then takes@ab3a")
+set_tests_properties(verify.self.replay PROPERTIES LABELS verify PASS_REGULAR_EXPRESSION "data race: .*found by execution 1\n")

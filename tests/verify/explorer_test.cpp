@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -277,6 +279,41 @@ TEST_CASE("explorer: an order too weak to publish plain data is a race although 
   CHECK(verdict(std::memory_order_release, std::memory_order_acquire) == Verdict::passed);
   CHECK(verdict(std::memory_order_relaxed, std::memory_order_acquire) == Verdict::race);
   CHECK(verdict(std::memory_order_release, std::memory_order_relaxed) == Verdict::race);
+}
+
+TEST_CASE("explorer: making a plain object is a write, and its address may be used again") {
+  auto hand_over = [](World& world, std::memory_order order) {
+    auto& box = world.make<seam::Atomic<verify::Plain<int>*>>("box", nullptr);
+    auto& room = world.make<std::array<std::byte, sizeof(verify::Plain<int>)>>("room");
+    world.thread("maker", [&, order] {
+      {
+        verify::Plain<int> earlier(0);
+      }
+      box.store(new (&room) verify::Plain<int>(7), order);
+    });
+    world.thread("reader", [&] {
+      if (auto* made = box.load(std::memory_order_acquire)) check(made->read() == 7, "not what was made");
+    });
+  };
+  const auto good = verify::explore({.name = "make"}, [&](World& w) { hand_over(w, std::memory_order_release); });
+  CHECK(good.ok());
+  const auto bad = verify::explore({.name = "make"}, [&](World& w) { hand_over(w, std::memory_order_relaxed); });
+  CHECK(bad.verdict == Verdict::race);
+  const auto reused = verify::explore({.name = "reuse"}, [](World& world) {
+    auto& room = world.make<std::array<std::byte, sizeof(verify::Plain<int>)>>("room");
+    auto& turn = world.make<Word>("turn", 0u);
+    world.thread("first", [&] {
+      auto* mine = new (&room) verify::Plain<int>(1);
+      mine->write(2);
+      turn.store(1, std::memory_order_relaxed);  // orders nothing, but the object is gone by then
+    });
+    world.thread("second", [&] {
+      while (turn.load(std::memory_order_relaxed) == 0) seam::pause();
+      auto* mine = new (&room) verify::Plain<int>(3);
+      check(mine->read() == 3, "not what was made");
+    });
+  });
+  CHECK(reused.ok());
 }
 
 TEST_CASE("explorer: fences and release sequences order plain data as the language says") {

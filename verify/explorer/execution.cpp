@@ -103,11 +103,20 @@ std::string_view to_string(Verdict verdict) {
   return "?";
 }
 
+Execution::~Execution() {
+  give_up_threads();
+}
+
+// After a failure their stacks are in use for ever [EXE-3].
+void Execution::give_up_threads() {
+  if (verdict_ == Verdict::passed) return;
+  static auto& abandoned = *new std::vector<std::unique_ptr<LogicalThread>>;
+  for (auto& thread : threads_) abandoned.push_back(std::move(thread));
+  threads_.clear();
+}
+
 void Execution::reset() {
-  if (verdict_ != Verdict::passed) {
-    for (auto& thread : threads_) abandoned_.push_back(std::move(thread));  // their stacks are in use for ever [EXE-3]
-    threads_.clear();
-  }
+  give_up_threads();
   live_ = 0;
   current_ = nullptr;
   now_ = 1'000'000'000;

@@ -61,6 +61,7 @@ struct ExecutionLimits {
 class Execution {
  public:
   explicit Execution(ExecutionLimits limits) : limits_(limits) { main_.adopt_this_thread(); }
+  ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
@@ -134,6 +135,7 @@ class Execution {
   };
 
   void reset();
+  void give_up_threads();
   LogicalThread& add_thread(std::string name, std::move_only_function<void()> body);
   static void enter(void* thread);
   void finish_current();
@@ -159,7 +161,6 @@ class Execution {
   const ExecutionLimits limits_;
   std::vector<std::unique_ptr<LogicalThread>> threads_;  // reused, the first live_ are of this run
   std::size_t live_ = 0;
-  std::vector<std::unique_ptr<LogicalThread>> abandoned_;
   Coroutine main_;
   Strategy* strategy_ = nullptr;
   LogicalThread* current_ = nullptr;

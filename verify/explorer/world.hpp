@@ -68,8 +68,12 @@ void check(bool condition, const char* message);
 template <class T>
 class Plain {
  public:
-  Plain() = default;
-  Plain(T value) : value_(std::move(value)) {}
+  Plain() : Plain(T{}) {}
+  Plain(T value) : value_(std::move(value)) {
+    if (!hook::exploring()) return;
+    hook::created(this);
+    hook::plain_access(this, true);  // made by one thread, read by another: that needs an order too
+  }
   Plain(const Plain&) = delete;
   Plain& operator=(const Plain&) = delete;
   T read() const {
