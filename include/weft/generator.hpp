@@ -31,6 +31,35 @@ inline constexpr Mask generator_mask = Mask("yi");
     return drive(self, fiber, ClaimKind::refused, Payload(), deliver_value);
   return resume_claimed(self, fiber, Nothing{});
 }
+
+// The same for a fiber whose value is empty and that most likely yields at once again. Returns it as it came back in a
+// register from the other side, so that the next element need not wait until this frame's copy of the pointer can be
+// read (the frame pointer comes from memory after a switch); null if it did not simply yield.
+[[gnu::always_inline]] inline FiberCore* resume_again(FiberCore* fiber) {
+  FiberCore* self = current_core();
+  const Place place = (self->place + place_one_deeper) | fiber->catches;
+  if (fiber->state == State::alive || fiber->place != place || self->root->alert.load(std::memory_order_relaxed) != 0 ||
+      !fiber->claim.take_owned()) [[unlikely]] {
+    resume_owned(fiber);
+    return nullptr;
+  }
+  fiber->state = State::alive;
+  self->child = fiber;
+  self->last_child = fiber;
+  self->last_child_id = fiber->id;
+  fiber->parent = self;
+  auto* from = static_cast<FiberCore*>(switch_fiber(*self, *fiber, fiber));
+  FiberCore* came = from;
+  asm("" : "+r"(came));  // hides that it equals `fiber`, or the compiler would use that one
+  if (from != fiber || came->state != State::suspended || (came->flags & flag_detached)) [[unlikely]] {
+    settle(self, fiber, from);
+    return nullptr;
+  }
+  self->child = nullptr;
+  came->parent = nullptr;
+  came->claim.give_up_biased();
+  return came;
+}
 }  // namespace detail
 
 template <class T>
@@ -45,7 +74,8 @@ class Generator {
     Iterator() = default;
 
     [[gnu::always_inline]] T& operator*() const {
-      fetch(core_);
+      if (core_->last.value.empty()) [[unlikely]]
+        fetch_late(core_);
       return element(core_);
     }
     Iterator& operator++() {
@@ -59,7 +89,7 @@ class Generator {
     friend class Generator;
     [[gnu::always_inline]] bool at_end() const { return !fetch(core_); }
     explicit Iterator(detail::FiberCore* core) : core_(core) {}
-    detail::FiberCore* core_ = nullptr;
+    mutable detail::FiberCore* core_ = nullptr;  // the same fiber always; see resume_again
   };
 
   Generator() = default;
@@ -118,12 +148,18 @@ class Generator {
   [[gnu::always_inline]] static bool present(detail::FiberCore* core) {
     return core->state == State::suspended && core->last.value.template surely<T>();
   }
-  [[gnu::always_inline]] static bool fetch(detail::FiberCore* core) {
-    if (present(core)) return true;
-    if (!detail::finished(*core) && core->last.value.empty()) [[likely]]
-      detail::resume_owned(core);
+  [[gnu::always_inline]] static bool fetch(detail::FiberCore*& core) {
+    if (core->last.value.empty() && !detail::finished(*core)) [[likely]] {
+      detail::FiberCore* came = detail::resume_again(core);
+      if (came != nullptr && came->last.value.template surely<T>()) [[likely]] {
+        core = came;
+        return true;
+      }
+    }
     return present(core) || fetch_odd(core);
   }
+  // For who looks at an element without having asked whether there is one.
+  [[gnu::noinline]] static void fetch_late(detail::FiberCore*& core) { fetch(core); }
   // Ended, of another type, or frozen: then the element lies in an inner fiber that yielded through.
   [[gnu::noinline]] static bool fetch_odd(detail::FiberCore* core) {
     if (detail::finished(*core)) return false;

@@ -22,7 +22,7 @@ alignas(Carrier) thread_local unsigned char carrier_storage[sizeof(Carrier)];
 thread_local Carrier* this_carrier = nullptr;
 
 void close_carrier(Carrier& carrier) noexcept {
-  carrier.closed = true;
+  carrier.limit = 0;
   pool_release(carrier.cache, carrier.cached);
   carrier.cached = 0;
   drop_failure(carrier);
@@ -72,34 +72,27 @@ FiberCore* thread_root() {
   return &carrier->root;
 }
 
-std::uint64_t fresh_id(Carrier& carrier) {
+std::uint64_t fresh_id_block(Carrier& carrier) {
   static seam::Atomic<std::uint64_t> next_block{1};
   constexpr std::uint64_t block = 1024;
-  if (carrier.next_id == carrier.end_id) [[unlikely]] {
-    carrier.next_id = next_block.fetch_add(block, std::memory_order_relaxed);
-    carrier.end_id = carrier.next_id + block;
-  }
+  carrier.next_id = next_block.fetch_add(block, std::memory_order_relaxed);
+  carrier.end_id = carrier.next_id + block;
   return carrier.next_id++;
 }
 
-Slot take_stack(Carrier& carrier, std::size_t usable) {
-  if (usable == 0 && carrier.cached > 0) [[likely]]
-    return carrier.cache[--carrier.cached];
+Slot take_stack_slow(Carrier& carrier, std::size_t usable) {
   const unsigned shift = shift_for(usable);
   if (usable == 0) carrier.cached_shift = shift;
   return pool_allocate(shift);
 }
 
-void give_stack(Carrier& carrier, Slot slot) noexcept {
-  forget_stack_contents(slot);
-  if (slot.shift != carrier.cached_shift || carrier.closed) [[unlikely]] {
+void give_stack_slow(Carrier& carrier, Slot slot) noexcept {
+  if (slot.shift != carrier.cached_shift || carrier.limit == 0) {
     pool_release(&slot, 1);
     return;
   }
-  if (carrier.cached == Carrier::cache_size) [[unlikely]] {
-    carrier.cached = Carrier::cache_size / 2;
-    pool_release(carrier.cache + carrier.cached, Carrier::cache_size - carrier.cached);
-  }
+  carrier.cached = Carrier::cache_size / 2;
+  pool_release(carrier.cache + carrier.cached, Carrier::cache_size - carrier.cached);
   carrier.cache[carrier.cached++] = slot;
 }
 

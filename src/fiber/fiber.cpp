@@ -313,6 +313,7 @@ const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&&
   fiber->parent = inner ? chain_parent : nullptr;
   if (inner) return finish_inner(self, fiber, held, *from);
   if (from->state == State::suspended && !(fiber->flags & flag_detached)) {
+    fiber->innermost = from;
     held.give_up();
     return from->last;
   }
@@ -337,6 +338,7 @@ const Event& accept_end(FiberCore* self, FiberCore* fiber) {
 }
 
 const Event& finish_resume(FiberCore* self, FiberCore* fiber, ClaimKind claim) {
+  if (!finished(*fiber)) fiber->innermost = deepest(fiber);
   fiber->claim.give_up(claim);
   if (fiber->state == State::dead && fiber->end_event == nullptr && !(fiber->flags & flag_detached) &&
       self->deliver == deliver_value) [[likely]]
@@ -505,6 +507,7 @@ const Event& propagate(Fiber& child) {
   self->child = nullptr;
   fiber->parent = nullptr;
   if (from->state != State::suspended || (fiber->flags & flag_detached)) return finish_resume(self, fiber, held.kind);
+  fiber->innermost = from;
   held.give_up();
   return from->last;
 }

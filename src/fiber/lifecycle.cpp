@@ -85,6 +85,7 @@ FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, cons
   core->claim.favour(self->root_number());
   core->id = fresh_id(carrier);
   core->slot = slot;
+  core->innermost = core;
   open_tool_state(core->tools, slot);
   if (mask.env != Env::none) inherit_bindings(self, core, mask.env, scoped);
   return core;

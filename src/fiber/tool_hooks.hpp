@@ -23,8 +23,10 @@ class ToolsLookAway {
 };
 
 inline void open_tool_state([[maybe_unused]] ToolState& state, [[maybe_unused]] Slot slot) {
+#if WEFT_ASAN
   state.bottom = reinterpret_cast<const void*>(slot.floor());
   state.size = slot.ceiling() - slot.floor();
+#endif
 #if WEFT_TSAN
   state.tsan_fiber = __tsan_create_fiber(0);
 #endif

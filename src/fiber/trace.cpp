@@ -89,7 +89,7 @@ void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept {
   auto* raw = static_cast<RawTrace*>(core->pending_trace);
   if (raw == nullptr) return;
   Carrier& carrier = *core->root->carrier;
-  if (carrier.closed) return drop_trace(core);  // nobody would drop the record
+  if (carrier.limit == 0) return drop_trace(core);  // nobody would drop the record
   try {
     if (carrier.failure == nullptr) carrier.failure = new Failure;
     Failure& record = *carrier.failure;

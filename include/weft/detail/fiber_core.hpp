@@ -112,14 +112,15 @@ struct alignas(64) FiberCore {
 
   // Line 2
   Event last;
+  FiberCore* innermost = nullptr;  // where it stopped last, and where resume goes: right while `place` is
   std::uint64_t last_child_id = 0;
-  FiberCore* last_child = nullptr;  // weak: valid only while its id is last_child_id
 
   // Line 3, roots only, read on every switch.
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
   seam::Atomic<std::uint32_t> alert{0};       // Alert bits: the inline paths give way to the slow ones
   seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the owner takes
+  FiberCore* last_child = nullptr;            // of any fiber; weak: valid only while its id is last_child_id
 
   // Cold.
   seam::Atomic<std::uint32_t> refs{1};
@@ -217,8 +218,14 @@ inline bool finished(const FiberCore& core) {
   self->child = nullptr;
   fiber->parent = nullptr;
   if (from->state == State::suspended && !(fiber->flags & flag_detached)) [[likely]] {
+    fiber->innermost = from;
     fiber->claim.give_up_biased();
     return from->last;
+  }
+  if (fiber->state == State::dead && fiber->end_event == nullptr && !(fiber->flags & flag_detached) &&
+      self->deliver == deliver_value) [[likely]] {
+    fiber->claim.give_up_biased();
+    return fiber->last;
   }
   return finish_resume(self, fiber, ClaimKind::biased);
 }
@@ -254,12 +261,7 @@ template <class T>
       !finished(*fiber) && fiber->place == place && self->root->alert.load(std::memory_order_relaxed) == 0;
   if (!plain) [[unlikely]]
     return drive(self, fiber, ClaimKind::biased, to_payload(std::forward<T>(value)), deliver_value);
-  FiberCore* target = fiber;
-  while (target->child != nullptr) {
-    if (finished(*target->child)) [[unlikely]]
-      return drive(self, fiber, ClaimKind::biased, to_payload(std::forward<T>(value)), deliver_value);
-    target = target->child;
-  }
+  FiberCore* target = fiber->innermost;
   put(target->last.value, std::forward<T>(value));
   target->state = State::alive;
   self->child = fiber;
@@ -288,6 +290,7 @@ template <class T>
       switch_fiber(*self, *catcher, self);
       if (self->deliver != deliver_value) [[unlikely]]
         return deliver_slow(self);
+      if (self->last.value.empty()) return {};
       return std::move(self->last.value);
     }
   }
