@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What: the state of a task in one word, and every transition as one named function.
+//
+//   63                    22 21      10 9      6  5     4          3     0
+//   |       ticket:42       | owner:12 | reason:4|LEFT|DELIVERED |state:4 |
+//
+//   state      in a run queue?   who owns the stack             who must move it on
+//   free       no                nobody: the record is pooled   whoever takes it from the pool
+//   fresh      no                no stack yet                   the spawner
+//   runnable   yes, once         nobody                         the worker that dequeues it
+//   running    no                the worker `owner`             itself
+//   parking    no                until LEFT: the worker that parks it; after: nobody
+//                                                               the winner of the claim, or the committer
+//   suspended  no                nobody; a signal waits         its supervisor
+//   joining    no                the worker `owner`; a child runs on top of it
+//   done, cancelled              no stack any more              whoever drops the last interest
+//
+//            enqueue              dequeue                 begin_park
+//   fresh ------------> runnable ----------> running -------------------> parking
+//                           ^                   ^  ^                         |
+//                           |                   |  +--- stay: own claim, or --+
+//                           |                   |       DELIVERED before LEFT |
+//                           +-- the second of leave() and deliver() queues ---+
+//
+// PARKED is parking + LEFT. WAKING is parking with a reason.
+//
+// Invariants
+//   [PARK-1] Other threads change the word only by the claim, a compare-exchange from {parking, this ticket, reason
+//            0}, and the winner by DELIVERED. In every other state only the owner writes it, with plain stores.
+//   [PARK-2] Of LEFT and DELIVERED the second queues, exactly once; before both nobody may run the stack.
+//   [PARK-3] The ticket grows by one with each wait and is never reset, so (record, ticket) names one wait for ever.
+//   [PARK-4] A wake without a payload sets reason and DELIVERED in one step. In two steps, a parker that meanwhile went
+//            on and parked again would get the late DELIVERED of the old wait.
+//   [PARK-5] What the winner writes between claim and deliver() is visible to the task when it runs (release at
+//            DELIVERED, acquire at LEFT or at the look before the switch).
+// Threads: as each function says.
+// Rejected: a one-bit latch beside the state (it has no reason: data and cancel both "win"); claim only when PARKED
+// (two parties that meet while both are still parking abort each other for ever).
+#pragma once
+
+#include <cstdint>
+
+#include "weft/detail/seam.hpp"
+
+namespace weft::inline v0::detail {
+
+enum class TaskState : std::uint8_t { free, fresh, runnable, running, parking, suspended, joining, done, cancelled };
+const char* to_string(TaskState state);
+
+// Why a wait ended. 0 is "not yet".
+enum class WakeReason : std::uint8_t { none, data, closed, cancel, timeout, signal, flag, child };
+const char* to_string(WakeReason reason);
+
+struct Ticket {
+  std::uint64_t number = 0;
+  friend constexpr bool operator==(Ticket, Ticket) = default;
+};
+
+// A word that has been read: the fields of one moment.
+class TaskMoment {
+ public:
+  static constexpr std::uint64_t state_mask = 0xf;
+  static constexpr std::uint64_t delivered_bit = 1u << 4;
+  static constexpr std::uint64_t left_bit = 1u << 5;
+  static constexpr unsigned reason_shift = 6;
+  static constexpr std::uint64_t reason_mask = std::uint64_t{0xf} << reason_shift;
+  static constexpr unsigned owner_shift = 10;
+  static constexpr std::uint64_t owner_mask = std::uint64_t{0xfff} << owner_shift;
+  static constexpr unsigned ticket_shift = 22;
+  static constexpr std::uint64_t ticket_mask = ~std::uint64_t{0} << ticket_shift;
+
+  constexpr explicit TaskMoment(std::uint64_t bits) : bits_(bits) {}
+  constexpr TaskMoment(TaskState state, Ticket ticket, unsigned owner)
+      : bits_(static_cast<std::uint64_t>(state) | std::uint64_t{owner} << owner_shift | ticket.number << ticket_shift) {
+  }
+
+  constexpr std::uint64_t bits() const { return bits_; }
+  constexpr TaskState state() const { return static_cast<TaskState>(bits_ & state_mask); }
+  constexpr bool delivered() const { return bits_ & delivered_bit; }
+  constexpr bool left() const { return bits_ & left_bit; }
+  constexpr WakeReason reason() const { return static_cast<WakeReason>((bits_ & reason_mask) >> reason_shift); }
+  constexpr unsigned owner() const { return static_cast<unsigned>((bits_ & owner_mask) >> owner_shift); }
+  constexpr Ticket ticket() const { return {bits_ >> ticket_shift}; }
+  constexpr bool claimable(Ticket t) const {
+    return state() == TaskState::parking && reason() == WakeReason::none && ticket() == Ticket{t.number & low_ticket};
+  }
+
+ private:
+  static constexpr std::uint64_t low_ticket = ~std::uint64_t{0} >> ticket_shift;
+  std::uint64_t bits_;
+};
+
+class TaskWord {
+ public:
+  enum class [[nodiscard]] Claimed : bool { no, yes };
+  enum class [[nodiscard]] Queue : bool { not_you, you };  // `you`: make_runnable() and put it in a run queue
+  enum class [[nodiscard]] Wake : std::uint8_t { lost, parker_goes_on, queue_it };
+
+  TaskMoment look() const { return TaskMoment(word_.load(std::memory_order_acquire)); }
+
+  // --- The owner, while nobody else may write [PARK-1].
+
+  // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
+  WakeReason run_on(unsigned owner) {
+    const WakeReason reason = mine().reason();
+    set(TaskState::running, owner, std::memory_order_relaxed);
+    return reason;
+  }
+  // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
+  void make_runnable() {
+    const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
+    word_.store(TaskMoment(TaskState::runnable, mine().ticket(), 0).bits() | reason, std::memory_order_relaxed);
+  }
+  void make_fresh() { set(TaskState::fresh, 0, std::memory_order_relaxed); }
+  void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
+  void suspend() { set(TaskState::suspended, 0, std::memory_order_release); }
+  void join_in_place() { set(TaskState::joining, owner(), std::memory_order_relaxed); }
+  void finish(bool cancelled) { set(cancelled ? TaskState::cancelled : TaskState::done, 0, std::memory_order_release); }
+
+  // running -> parking, with the next ticket. From here on the claim is open: call it under the lock of the object
+  // that will wake the task, before the node is linked. No user code, allocation or syscall until leave() or stay().
+  Ticket begin_park() {
+    const TaskMoment now = mine();
+    const Ticket next{now.ticket().number + 1};
+    word_.store(TaskMoment(TaskState::parking, next, now.owner()).bits(), std::memory_order_release);
+    return next;
+  }
+
+  // The parker found a flag set after begin_park and claims itself. `no`: somebody else has; then wait for DELIVERED
+  // as usual, by leaving. `yes`: call stay().
+  Claimed claim_own(WakeReason reason) { return claim(mine().ticket(), reason); }
+
+  // A look before the switch: with DELIVERED there is no need to leave.
+  bool delivered() const { return look().delivered(); }
+
+  // parking -> running without having left: after its own claim, or once delivered() said so.
+  WakeReason stay() {
+    const TaskMoment now = look();
+    word_.store(TaskMoment(TaskState::running, now.ticket(), now.owner()).bits(), std::memory_order_relaxed);
+    return now.reason();
+  }
+
+  // --- Whoever runs after the switch (the successor, or the worker's own stack): the task's stack is quiet now.
+  Queue leave() {
+    const TaskMoment old(word_.fetch_or(TaskMoment::left_bit, std::memory_order_acq_rel));
+    return old.delivered() ? Queue::you : Queue::not_you;
+  }
+
+  // --- Anybody.
+
+  // Wins the right to end this wait. The winner moves value and winning case into the wait block, then deliver()s.
+  Claimed claim(Ticket ticket, WakeReason reason) {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (TaskMoment(seen).claimable(ticket)) {
+      const std::uint64_t claimed = seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift;
+      if (word_.compare_exchange_weak(seen, claimed, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return Claimed::yes;
+    }
+    return Claimed::no;
+  }
+
+  // By the winner of claim(), after its last write for the task.
+  Queue deliver() {
+    const TaskMoment old(word_.fetch_or(TaskMoment::delivered_bit, std::memory_order_acq_rel));
+    return old.left() ? Queue::you : Queue::not_you;
+  }
+
+  // claim and deliver in one step, for wakes that bring nothing (cancel, timer, flag) [PARK-4].
+  Wake wake(Ticket ticket, WakeReason reason) {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (TaskMoment(seen).claimable(ticket)) {
+      const std::uint64_t woken =
+          seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift | TaskMoment::delivered_bit;
+      if (word_.compare_exchange_weak(seen, woken, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return TaskMoment(seen).left() ? Wake::queue_it : Wake::parker_goes_on;
+    }
+    return Wake::lost;
+  }
+
+ private:
+  TaskMoment mine() const { return TaskMoment(word_.load(std::memory_order_relaxed)); }
+  unsigned owner() const { return mine().owner(); }
+  void set(TaskState state, unsigned owner, std::memory_order order) {
+    word_.store(TaskMoment(state, mine().ticket(), owner).bits(), order);
+  }
+
+  seam::Atomic<std::uint64_t> word_{TaskMoment(TaskState::free, {}, 0).bits()};
+};
+
+}  // namespace weft::inline v0::detail
