@@ -2,6 +2,7 @@
 // A stack that runs out: who is told, and what is left alone.
 #include <csignal>
 #include <string>
+#include <vector>
 
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
@@ -84,10 +85,11 @@ TEST_CASE("overflow: the program's own handler gets every other fault, the repor
 }
 
 TEST_CASE("overflow: without a handler of its own the program dies of other faults as ever [B30]") {
-  const Outcome fault = run_program("overflow", {"null"}, {"ASAN_OPTIONS=handle_segv=0"});
+  const std::vector<std::string> bare{"ASAN_OPTIONS=handle_segv=0", "TSAN_OPTIONS=handle_segv=0"};
+  const Outcome fault = run_program("overflow", {"fault"}, bare);
   CHECK(fault.signal == SIGSEGV);
   CHECK_FALSE(fault.says("weft: "));
-  const Outcome raised = run_program("overflow", {"raise"}, {"ASAN_OPTIONS=handle_segv=0"});
+  const Outcome raised = run_program("overflow", {"raise"}, bare);
   CHECK(raised.signal == SIGSEGV);
   CHECK_FALSE(raised.says("went on"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ends by a stack overflow in a fiber, or by something that only looks like one. Which, says the first argument.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -41,10 +42,10 @@ Fiber doomed(std::size_t size = 0) {
   return Fiber([] { return recurse(0); }, "y", {.name = "doomed", .stack_size = size});
 }
 
-void touch_null() {
-  volatile int* nowhere = nullptr;
-  asm volatile("" : "+r"(nowhere));
-  *nowhere = 1;
+// A fault that is no overflow: a page of our own that may not be touched.
+void touch_forbidden() {
+  void* page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile int*>(page) = 1;
 }
 
 void say(const char* text) {
@@ -110,12 +111,12 @@ int run(std::string_view what) {
     return overflow_beside_neighbour();
   } else if (what == "own-handler") {
     std::signal(SIGSEGV, own_handler);
-    Fiber(touch_null).resume();
+    Fiber(touch_forbidden).resume();
   } else if (what == "own-handler-overflow") {
     std::signal(SIGSEGV, own_handler);
     doomed().resume();
-  } else if (what == "null") {
-    Fiber(touch_null).resume();
+  } else if (what == "fault") {
+    Fiber(touch_forbidden).resume();
   } else if (what == "raise") {
     Fiber([] { std::raise(SIGSEGV); }).resume();
   }
