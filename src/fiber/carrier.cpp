@@ -21,10 +21,17 @@ namespace {
 alignas(Carrier) thread_local unsigned char carrier_storage[sizeof(Carrier)];
 thread_local Carrier* this_carrier = nullptr;
 
+// All cached ones but the first `keep`.
+void give_back(Carrier& carrier, std::size_t keep) noexcept {
+  Slot slots[Carrier::cache_size];
+  for (std::size_t i = keep; i < carrier.cached; ++i) slots[i] = carrier.cache[i]->slot;
+  pool_release(slots + keep, carrier.cached - keep);
+  carrier.cached = keep;
+}
+
 void close_carrier(Carrier& carrier) noexcept {
   carrier.limit = 0;
-  pool_release(carrier.cache, carrier.cached);
-  carrier.cached = 0;
+  give_back(carrier, 0);
   drop_failure(carrier);
   release_bindings(std::exchange(carrier.root.bindings, nullptr));
   remove_alt_stack(carrier.alt_stack);
@@ -80,28 +87,31 @@ std::uint64_t fresh_id_block(Carrier& carrier) {
   return carrier.next_id++;
 }
 
-Slot take_stack_slow(Carrier& carrier, std::size_t usable) {
+FiberCore* take_core_slow(Carrier& carrier, std::size_t usable) {
   const unsigned shift = shift_for(usable);
   if (usable == 0) carrier.cached_shift = shift;
-  return pool_allocate(shift);
+  const Slot slot = pool_allocate(shift);
+  auto* core = new (core_of(slot)) FiberCore;
+  core->slot = slot;
+  return core;
 }
 
-void give_stack_slow(Carrier& carrier, Slot slot) noexcept {
-  if (slot.shift != carrier.cached_shift || carrier.limit == 0) {
+void give_core_slow(Carrier& carrier, FiberCore* core) noexcept {
+  if (core->slot.shift != carrier.cached_shift || carrier.limit == 0) {
+    const Slot slot = core->slot;
     pool_release(&slot, 1);
     return;
   }
-  carrier.cached = Carrier::cache_size / 2;
-  pool_release(carrier.cache + carrier.cached, Carrier::cache_size - carrier.cached);
-  carrier.cache[carrier.cached++] = slot;
+  give_back(carrier, Carrier::cache_size / 2);
+  carrier.cache[carrier.cached++] = core;
 }
 
 Slot allocate_stack(std::size_t usable) {
-  return take_stack(*current_core()->root->carrier, usable);
+  return pool_allocate(shift_for(usable));
 }
 
 void release_stack(Slot slot) noexcept {
-  give_stack(*current_core()->root->carrier, slot);
+  pool_release(&slot, 1);
 }
 
 }  // namespace weft::inline v0::detail

@@ -70,8 +70,7 @@ FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, cons
                        bool scoped) {
   FiberCore* self = current_core();
   Carrier& carrier = *self->root->carrier;
-  const Slot slot = take_stack(carrier, stack_size);
-  auto* core = new (core_of(slot)) FiberCore;
+  FiberCore* core = take_core(carrier, stack_size);
   const auto end = reinterpret_cast<std::uintptr_t>(core);
   const std::uintptr_t closure = (end - closure_size) & ~(closure_align - 1);
   core->closure = reinterpret_cast<void*>(closure);
@@ -80,13 +79,22 @@ FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, cons
   core->pass = mask.pass;
   core->ends = mask.ends;
   core->catches = catches_of(mask);
-  if (self->depth() < max_depth) core->place = (self->place + place_one_deeper) | core->catches;  // else resume asks
+  core->place = self->depth() < max_depth ? (self->place + place_one_deeper) | core->catches : 0;  // 0: resume asks
+  core->parent = nullptr;
+  core->child = nullptr;
   core->root = self->root;
+  core->eh = {};
   core->claim.favour(self->root_number());
   core->id = fresh_id(carrier);
-  core->slot = slot;
+  core->state = State::new_;
+  core->deliver = deliver_value;
+  core->flags = 0;
+  core->last.bits = sig::ok;
   core->innermost = core;
-  open_tool_state(core->tools, slot);
+  core->last_child_id = 0;
+  core->refs.store(1, std::memory_order_relaxed);
+  core->drop = nullptr;
+  open_tool_state(core->tools, core->slot);
   if (mask.env != Env::none) inherit_bindings(self, core, mask.env, scoped);
   return core;
 }
@@ -107,12 +115,25 @@ void describe_core(FiberCore* core, const FiberOptions& options) {
 
 namespace {
 
+// Did it live so plainly that what create_core does not write is still blank? [CAR-1]
+bool blank(const FiberCore& core) {
+  return core.state == State::dead && (core.flags & ~flag_shares) == 0 && core.failure == nullptr &&
+         core.bindings == nullptr && core.name[0] == '\0';
+}
+
 void free_core(FiberCore* core) noexcept {
-  const Slot slot = core->slot;
-  core->~FiberCore();
-  core->id = 0;  // weak references to it fail from now on [STK-2]
-  if (option_watermark) erase_stack(slot.floor(), reinterpret_cast<std::uintptr_t>(core));
-  give_stack(*current_core()->root->carrier, slot);
+  if (blank(*core)) [[likely]] {
+    core->last.value.reset();
+    core->shared_with = nullptr;
+    core->site = {};
+  } else {
+    const Slot slot = core->slot;
+    core->~FiberCore();
+    new (core) FiberCore;
+    core->slot = slot;
+  }
+  if (option_watermark) erase_stack(core->slot.floor(), reinterpret_cast<std::uintptr_t>(core));
+  give_core(*current_core()->root->carrier, core);
 }
 
 void release_memory(FiberCore* core) noexcept {
