@@ -11,7 +11,8 @@ import re
 import sys
 
 NAMESPACE = re.compile(r"namespace weft::inline v0::(detail|seam) \{")
-SHARED = {"base/cache_line.hpp"}  # nothing in them to break
+SHARED = {"weft/detail/cache_line.hpp", "weft/detail/assert.hpp"}  # nothing in them to break
+VISIBLE = re.compile(r"weft/detail/(?!seam)")  # public because templates need them, and protocols all the same
 
 
 def read_table(path):
@@ -62,7 +63,8 @@ def bundle(root, mutant):
         body = []
         for line in text.splitlines():
             include = re.match(r'#include ([<"])(.*)[>"]', line)
-            if include and include[1] == '"' and include[2] not in SHARED and (source / include[2]).exists():
+            ours = include and include[1] == '"' and include[2] not in SHARED
+            if ours and ((source / include[2]).exists() or VISIBLE.match(include[2])):
                 add(include[2])
             elif include:
                 outer.append(line)

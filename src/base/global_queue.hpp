@@ -16,8 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cache_line.hpp"
-#include "base/chain.hpp"
+#include "weft/detail/cache_line.hpp"
+#include "weft/detail/chain.hpp"
 #include "base/ring.hpp"
 #include "weft/detail/seam.hpp"
 

@@ -22,9 +22,9 @@
 
 #include <cstdint>
 
-#include "base/cache_line.hpp"
-#include "base/chain.hpp"
-#include "base/entry.hpp"
+#include "weft/detail/cache_line.hpp"
+#include "weft/detail/chain.hpp"
+#include "weft/detail/entry.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {

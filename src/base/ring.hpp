@@ -27,8 +27,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/cache_line.hpp"
-#include "base/entry.hpp"
+#include "weft/detail/cache_line.hpp"
+#include "weft/detail/entry.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {

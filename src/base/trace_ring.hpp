@@ -24,7 +24,7 @@
 #include <memory>
 #include <span>
 
-#include "base/cache_line.hpp"
+#include "weft/detail/cache_line.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {

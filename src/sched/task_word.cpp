@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sched/task_word.hpp"
+#include "weft/detail/task_word.hpp"
 
 namespace weft::inline v0::detail {
 

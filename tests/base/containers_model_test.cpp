@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/deque.hpp"
+#include "weft/detail/deque.hpp"
 #include "base/global_queue.hpp"
 #include "base/inbox.hpp"
 #include "base/list.hpp"

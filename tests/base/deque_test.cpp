@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/deque.hpp"
+#include "weft/detail/deque.hpp"
 
 #include <atomic>
 #include <memory>

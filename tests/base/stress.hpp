@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/entry.hpp"
+#include "weft/detail/entry.hpp"
 #include "doctest/doctest.h"
 #include "weft/detail/seam.hpp"
 

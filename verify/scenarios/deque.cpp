@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The work-stealing deque [DEQ-1..5] [B22].
-#include "base/deque.hpp"
+#include "weft/detail/deque.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -5,7 +5,7 @@
 
 #include "explorer/registry.hpp"
 #include "mutants.hpp"
-#include "sched/task_word.hpp"
+#include "weft/detail/task_word.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::verify {

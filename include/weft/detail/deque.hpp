@@ -35,8 +35,8 @@
 #include <new>
 #include <utility>
 
-#include "base/cache_line.hpp"
-#include "base/entry.hpp"
+#include "weft/detail/cache_line.hpp"
+#include "weft/detail/entry.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {

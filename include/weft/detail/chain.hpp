@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "base/entry.hpp"
+#include "weft/detail/entry.hpp"
 
 namespace weft::inline v0::detail {
 
