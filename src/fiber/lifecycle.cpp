@@ -252,6 +252,8 @@ std::exception_ptr current_failure() {
 
 }  // namespace
 
+#if !defined(WEFT_CONTEXT_BOOST)
+
 extern "C" {
 
 // The first C++ code on a fresh stack, called by weft_fiber_entry.
@@ -294,7 +296,8 @@ _Unwind_Reason_Code weft_entry_personality(int version, _Unwind_Action actions, 
 
 }  // extern "C"
 
-#if defined(WEFT_CONTEXT_BOOST)
+#else
+
 void boost_entry(BoostTransfer transfer) {
   auto* arrived = static_cast<BoostSwitch*>(transfer.data);
   arrived->from->sp = transfer.context;
