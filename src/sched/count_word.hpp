@@ -38,9 +38,9 @@
 
 #include <cstdint>
 
-#include "sched/task_word.hpp"
 #include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
+#include "weft/detail/task_word.hpp"
 
 namespace weft::inline v0::detail {
 

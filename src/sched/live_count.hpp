@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/cache_line.hpp"
+#include "weft/detail/cache_line.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {
