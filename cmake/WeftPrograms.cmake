@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tests/programs/NAME.cpp is a small program that tests of the fiber floor start as a child process, or a ctest of its
+# tests/programs/NAME.cpp is a small program that tests of the fiber and sched floors start as a child process, or a ctest of its
 # own. They are built next to the tests, into programs/ of the build folder.
 set(WEFT_PROGRAM_DIR ${PROJECT_BINARY_DIR}/programs)
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
@@ -18,9 +18,11 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/programs/unprobed.cpp PR
   COMPILE_OPTIONS -fno-stack-clash-protection)
 
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
-target_compile_definitions(weft_fiber_tests PRIVATE
-  WEFT_TEST_PROGRAMS="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${emulator}" WEFT_TEST_LIBRARY="$<TARGET_FILE:weft>")
-add_dependencies(weft_fiber_tests test_programs)
+foreach(floor fiber sched)
+  target_compile_definitions(weft_${floor}_tests PRIVATE WEFT_TEST_SOURCE="${PROJECT_SOURCE_DIR}"
+    WEFT_TEST_PROGRAMS="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${emulator}" WEFT_TEST_LIBRARY="$<TARGET_FILE:weft>")
+  add_dependencies(weft_${floor}_tests test_programs)
+endforeach()
 
 if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE)
   return()
