@@ -26,6 +26,7 @@ inline void open_tool_state([[maybe_unused]] ToolState& state, [[maybe_unused]] 
 #if WEFT_ASAN
   state.bottom = reinterpret_cast<const void*>(slot.floor());
   state.size = slot.ceiling() - slot.floor();
+  state.fake_stack = nullptr;
 #endif
 #if WEFT_TSAN
   state.tsan_fiber = __tsan_create_fiber(0);
