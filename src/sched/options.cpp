@@ -31,8 +31,9 @@ struct Knob {
 
 std::optional<std::uint64_t> whole_number(std::string_view text, int base = 10) {
   std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, value, base);
   if (text.empty() || error != std::errc{} || rest != end) return {};
   return value;
 }
