@@ -264,21 +264,22 @@ bool in_fiber();
 // A place where a pending interrupt is taken; costs a load and a branch.
 void checkpoint();
 
-// Interrupts whatever runs on the thread (later: the task) that made it: each call raises one interrupt signal there,
-// at its next checkpoint, emit, resume or cancel.
+// Interrupts the task that made it, or whatever runs on the plain thread that did: each call raises one interrupt
+// signal there, at its next checkpoint, emit, resume or cancel.
 class Interrupter {
  public:
   void interrupt() const noexcept {
-    root_->interrupts.fetch_add(1, std::memory_order_seq_cst);
+    count_->fetch_add(1, std::memory_order_seq_cst);
     root_->alert.fetch_or(detail::alert_interrupt, std::memory_order_release);
   }
 
  private:
   friend Interrupter interrupter();
-  explicit Interrupter(detail::FiberCore* root) : root_(root) {}
+  explicit Interrupter(detail::FiberCore* root) : root_(root), count_(root->interrupts) {}
   detail::FiberCore* root_;
+  seam::Atomic<std::uint32_t>* count_;
 };
-// Of the calling thread, which must outlive every use.
+// Of the calling task or thread, which must outlive every use.
 Interrupter interrupter();
 
 // The bound on nested resumes: WEFT_MAX_DEPTH or 16384.

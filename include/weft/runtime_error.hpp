@@ -11,6 +11,11 @@ namespace weft::inline v0 {
 enum class RuntimeErrc : std::uint8_t {
   bad_environment,  // a WEFT_ variable that cannot be understood
   bad_options,      // RuntimeOptions that contradict themselves
+  no_threads,       // the system refuses to start a thread
+  not_in_task,      // needs a running task
+  nested_run,       // run or shutdown inside a task
+  busy,             // somebody else is in run()
+  shut_down,        // the runtime takes no more tasks
 };
 const char* to_string(RuntimeErrc code);
 

@@ -16,9 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ring.hpp"
 #include "weft/detail/cache_line.hpp"
 #include "weft/detail/chain.hpp"
-#include "base/ring.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {

@@ -30,6 +30,7 @@ void give_back(Carrier& carrier, std::size_t keep) noexcept {
 }
 
 void close_carrier(Carrier& carrier) noexcept {
+  if (auto* at_end = std::exchange(carrier.at_end, nullptr)) at_end(carrier);
   carrier.limit = 0;
   give_back(carrier, 0);
   drop_failure(carrier);

@@ -29,6 +29,7 @@ struct Carrier {
   std::uint64_t end_id = 0;
   Failure* failure = nullptr;
   void* alt_stack = nullptr;
+  void (*at_end)(Carrier&) = nullptr;  // of the floors above: the thread ends
 };
 
 std::uint64_t fresh_id_block(Carrier& carrier);

@@ -154,14 +154,14 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
 // Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
 void lower_alert(FiberCore* root) {
   root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
-  if (root->interrupts.load(std::memory_order_seq_cst) != 0)
+  if (root->interrupts->load(std::memory_order_seq_cst) != 0)
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
 }
 
 bool take_interrupt(FiberCore* root) {
-  std::uint32_t pending = root->interrupts.load(std::memory_order_relaxed);
-  while (pending != 0 && !root->interrupts.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
-                                                                 std::memory_order_relaxed)) {
+  std::uint32_t pending = root->interrupts->load(std::memory_order_relaxed);
+  while (pending != 0 && !root->interrupts->compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
+                                                                  std::memory_order_relaxed)) {
   }
   if (pending <= 1) lower_alert(root);
   return pending != 0;
@@ -169,7 +169,7 @@ bool take_interrupt(FiberCore* root) {
 
 // An alert without interrupts is left behind by one that was taken before its Interrupter had come to the alert.
 bool interrupted(FiberCore* root) {
-  if (root->interrupts.load(std::memory_order_relaxed) != 0) return true;
+  if (root->interrupts->load(std::memory_order_relaxed) != 0) return true;
   if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) lower_alert(root);
   return false;
 }

@@ -52,6 +52,12 @@ void fp_words_default(std::uint32_t (&words)[2]) {
 #endif
 }
 
+void fp_words_reset() {
+  std::uint32_t words[2];
+  fp_words_default(words);
+  load(words);
+}
+
 void fp_words_change(FiberCore* from, FiberCore* to) {
   FiberCore* leaving = domain_of(from);
   FiberCore* entering = domain_of(to);

@@ -9,6 +9,8 @@
 
 namespace weft::inline v0::detail {
 
+// The present thread's words become the default ones.
+void fp_words_reset();
 void fp_words_change(FiberCore* from, FiberCore* to);
 void fp_words_default(std::uint32_t (&words)[2]);
 

@@ -149,6 +149,9 @@ class IdleSet {
     return total_of(now) - searchers_of(now) - sleepers_of(now);
   }
 
+  // For who has no more than a pointer to it (WorkerCore::idle).
+  const seam::Atomic<std::uint64_t>& summary() const { return summary_; }
+
   // For whom the set returned, once.
   static void notify(IdleNode& node) {
     node.wake.store(1, std::memory_order_release);

@@ -28,6 +28,9 @@ class LiveCount {
 
   unsigned outside() const { return shards_; }
 
+  // For spawns that are inlined; worker i's own.
+  seam::Atomic<std::uint64_t>& started_shard(unsigned shard) { return shard_[shard].started; }
+
   void started(unsigned shard) { count(shard, shard_[shard].started, std::memory_order_relaxed); }
   void finished(unsigned shard) { count(shard, shard_[shard].finished, std::memory_order_release); }
 

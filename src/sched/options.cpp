@@ -188,6 +188,16 @@ const char* to_string(RuntimeErrc code) {
       return "bad_environment";
     case RuntimeErrc::bad_options:
       return "bad_options";
+    case RuntimeErrc::no_threads:
+      return "no_threads";
+    case RuntimeErrc::not_in_task:
+      return "not_in_task";
+    case RuntimeErrc::nested_run:
+      return "nested_run";
+    case RuntimeErrc::busy:
+      return "busy";
+    case RuntimeErrc::shut_down:
+      return "shut_down";
   }
   return "?";
 }

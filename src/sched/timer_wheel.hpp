@@ -38,19 +38,9 @@
 
 #include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
+#include "weft/detail/timer_node.hpp"
 
 namespace weft::inline v0::detail {
-
-struct TimerLink {
-  TimerLink* next = nullptr;  // null: in no wheel
-  TimerLink* prev = nullptr;
-};
-
-struct TimerNode : TimerLink {
-  std::int64_t deadline = 0;  // as given to insert(); stays when the node has fired
-  bool armed() const { return next != nullptr; }
-};
-static_assert(sizeof(TimerNode) <= 32, "it lies in each task record");
 
 class TimerWheel {
  public:

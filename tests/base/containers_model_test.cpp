@@ -11,7 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "weft/detail/deque.hpp"
 #include "base/global_queue.hpp"
 #include "base/inbox.hpp"
 #include "base/list.hpp"
@@ -19,6 +18,7 @@
 #include "base/trace_ring.hpp"
 #include "doctest/doctest.h"
 #include "stress.hpp"
+#include "weft/detail/deque.hpp"
 
 using namespace weft::detail;
 using namespace weft_test;

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "weft/detail/entry.hpp"
 #include "doctest/doctest.h"
+#include "weft/detail/entry.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft_test {

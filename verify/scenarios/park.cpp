@@ -5,8 +5,8 @@
 
 #include "explorer/registry.hpp"
 #include "mutants.hpp"
-#include "weft/detail/task_word.hpp"
 #include "weft/detail/seam.hpp"
+#include "weft/detail/task_word.hpp"
 
 namespace weft::inline v0::verify {
 namespace {

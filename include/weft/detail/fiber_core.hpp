@@ -18,8 +18,9 @@
 //           wants to run one of them claims the outermost.
 //   [FIB-3] The canonical event of a stop is in the fiber that stopped: the emitter, or the one that ended.
 //   [FIB-4] Only the thread that holds the claim touches anything but `claim`, `refs` and the root's `attention`.
-//   [FIB-5] `root` of every fiber of a running chain is the root of the thread that runs it. A fiber never looks at a
-//           thread_local: it asks its root.
+//   [FIB-5] `root` of every fiber of a running chain is the root of the thread that runs it, or the virtual core of its
+//           task, which whoever dispatches the task tells of its thread. A fiber never looks at a thread_local: it
+//           asks its root.
 // Threads: see FIB-4 and claim.hpp. Rejected: a state word with atomic transitions per resume (two locked instructions
 // more).
 #pragma once
@@ -46,6 +47,8 @@ namespace detail {
 
 struct Binding;
 struct Carrier;
+struct TaskCore;    // src of the floor above: what is scheduled
+struct WorkerCore;  // and who runs it
 
 // What __cxa_get_globals() points at: the handler stack and the count of exceptions in flight of the running stack.
 struct ThreadEh {
@@ -79,6 +82,7 @@ enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4 };
 enum Alert : std::uint32_t {
   alert_interrupt = 1,  // interrupts are pending
   alert_fp = 2,         // a fiber with its own floating-point words has run here
+  alert_scope = 4,      // a fiber that is no root has opened a scope: it must not be left suspended in it
 };
 
 // Where a fiber stands, in one word that resume can compare: the number of its root, its depth below it, and Above.
@@ -118,9 +122,12 @@ struct alignas(64) FiberCore {
   // Line 3, roots only, read on every switch.
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
-  seam::Atomic<std::uint32_t> alert{0};       // Alert bits: the inline paths give way to the slow ones
-  seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the owner takes
-  FiberCore* last_child = nullptr;            // of any fiber; weak: valid only while its id is last_child_id
+  seam::Atomic<std::uint32_t> alert{0};  // Alert bits: the inline paths give way to the slow ones
+  seam::Atomic<std::uint32_t> own_interrupts{0};
+  FiberCore* last_child = nullptr;  // of any fiber; weak: valid only while its id is last_child_id
+  seam::Atomic<std::uint32_t>* interrupts = &own_interrupts;  // pending; any thread adds, the owner takes
+  TaskCore* task = nullptr;                                   // that runs here; of a plain thread: its thread task
+  WorkerCore* worker = nullptr;                               // that runs it; null on a plain thread
 
   // Cold.
   seam::Atomic<std::uint32_t> refs{1};
@@ -136,6 +143,7 @@ struct alignas(64) FiberCore {
   void* pending_trace = nullptr;
   std::uint32_t fp_words[2] = {};
   std::uint32_t swallowed_yields = 0;
+  std::uint32_t open_scopes = 0;  // nurseries, timeouts and shields that its frames have open
   void* user_slot = nullptr;
   void (*user_destroy)(void*) = nullptr;
   Slot slot;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// What: a closure in a task record: how it is stored, run, and how its result takes its place [TASK-4].
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/worker_core.hpp"
+
+namespace weft::inline v0::detail {
+
+template <class T>
+inline constexpr bool fits_room =
+    sizeof(T) <= TaskCore::room_bytes && alignof(T) <= 16 && std::is_nothrow_move_constructible_v<T>;
+
+// Either the object itself or a pointer to it on the heap.
+template <class T>
+struct Room {
+  template <class... Args>
+  static void put(TaskCore* task, Args&&... args) {
+    if constexpr (fits_room<T>) {
+      ::new (task->room) T(std::forward<Args>(args)...);
+    } else {
+      ::new (task->room) T*(new T(std::forward<Args>(args)...));
+    }
+  }
+  static T& at(TaskCore* task) {
+    if constexpr (fits_room<T>) {
+      return *std::launder(reinterpret_cast<T*>(task->room));
+    } else {
+      return **std::launder(reinterpret_cast<T**>(task->room));
+    }
+  }
+  static void drop(TaskCore* task) {
+    if constexpr (fits_room<T>) {
+      at(task).~T();
+    } else {
+      delete &at(task);
+    }
+  }
+};
+
+// Takes the closure out of the room, so that the room is free for what it returns.
+template <class D>
+struct Taken {
+  explicit Taken(TaskCore* task) : body(std::move(Room<D>::at(task))) { Room<D>::drop(task); }
+  D body;
+};
+template <class D>
+  requires(!fits_room<D>)
+struct Taken<D> {
+  explicit Taken(TaskCore* task) : held(&Room<D>::at(task)), body(*held) {}
+  std::unique_ptr<D> held;
+  D& body;
+};
+
+template <class D, class R>
+void task_code(TaskCore* task, TaskOp op) {
+  switch (op) {
+    case TaskOp::run: {
+      Taken<D> taken(task);
+      if constexpr (std::is_void_v<R>) {
+        std::invoke(taken.body);
+      } else {
+        Room<R>::put(task, std::invoke(taken.body));
+        task->flags |= task_has_result;
+      }
+      break;
+    }
+    case TaskOp::drop_closure:
+      Room<D>::drop(task);
+      break;
+    case TaskOp::drop_result:
+      if constexpr (!std::is_void_v<R>) Room<R>::drop(task);
+      break;
+  }
+}
+
+// The type that a task with this body has as its result: references become pointers' worth of trouble, so they decay.
+template <class F>
+using TaskResult = std::decay_t<std::invoke_result_t<std::decay_t<F>&>>;
+
+// Fills a fresh record; counted, not yet queued.
+template <class F>
+[[gnu::always_inline]] inline void fill_task(TaskCore* task, F&& body, const std::source_location& site) {
+  using D = std::decay_t<F>;
+  using R = TaskResult<F>;
+  Room<D>::put(task, std::forward<F>(body));
+  task->code = &task_code<D, R>;
+  task->top = nullptr;
+  task->flags = 0;
+  task->strand = nullptr;
+  task->interrupts.store(0, std::memory_order_relaxed);
+  task->site = site;
+  task->name = nullptr;
+  task->word.make_fresh();
+}
+
+inline std::uint64_t task_id_for(WorkerCore* worker) {
+  return worker->next_id != worker->end_id ? worker->next_id++ : fresh_task_ids(worker);
+}
+
+Binding* snapshot_bindings();
+
+// Before the push [LIVE-1].
+inline void count_started(WorkerCore* worker) {
+  worker->started->store(worker->started->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace weft::inline v0::detail

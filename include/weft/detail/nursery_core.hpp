@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What: what a nursery is to the scheduler: a scope, and the count of the children that its owner waits for.
+// Invariants
+//   [NUR-1] The owner counts its own spawns, and the children it runs in place, in `plain`; everybody else in `count`.
+//           Together they are the children that live. So a child that is neither stolen nor parked costs no RMW.
+//   [NUR-2] A spawn counts before it pushes; who destroys an unstarted child counts it down.
+//   [NUR-3] Nobody but the owner touches the nursery after counting its child down.
+// Threads: `plain`: the owner. `count`: any. Failures: under `lock`.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "weft/detail/count_word.hpp"
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v0::detail {
+
+struct NurseryCore {
+  ScopeCore scope;
+  TaskCore* owner = nullptr;
+  std::int32_t plain = 0;   // [NUR-1]
+  std::uint32_t limit = 0;  // most children at a time; 0: any number
+  CountWord count;
+  std::exception_ptr first;                           // guarded by scope.lock
+  std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
+};
+
+// Waits until every child has ended, running those that are still in the caller's deque on the caller's stack.
+void join_children(NurseryCore& nursery);
+// Runs one child that is still at the young end of the caller's deque (`wanted`, or any of this nursery's) on the
+// caller's stack. False: there is none, or it must not.
+bool run_own_child(NurseryCore& nursery, const TaskCore* wanted);
+// A child, or the body, has failed: the first failure asks the others to stop.
+void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept;
+
+}  // namespace weft::inline v0::detail

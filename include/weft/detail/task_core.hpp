@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// What: the task record: what is scheduled. 256 bytes, closure included; a stack comes only when it runs, and stays
+// only when it parks.
+//
+//   line 0   what dispatch, park and wake touch          line 2   timer, scope list
+//   line 1   identity, waiters, what a dump shows        line 3   the closure; its result, or its exception, afterwards
+//
+// Invariants
+//   [TASK-1] Records are type-stable: never unmapped, the ticket in `word` never reset. A stale (record, ticket) fails
+//            its claim; it never wakes somebody else's wait.
+//   [TASK-2] A record is freed by the second of {task ended, handle dropped}, told by `life`.
+//   [TASK-3] `top` is null until the task has parked or yielded once; then it is the fiber to switch to. Read by who
+//            dequeued the task, written by the task before it leaves its stack.
+//   [TASK-4] The room holds the closure until the task runs, nothing while it runs (the closure lies on the stack
+//            then), and after that its result or its exception.
+// Threads: `word`, `life`, `waiters`, `interrupts`: any, as each says. The rest: whoever runs it; after its end,
+// whoever saw the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <source_location>
+
+#include "weft/detail/entry.hpp"
+#include "weft/detail/fiber_core.hpp"
+#include "weft/detail/scope_core.hpp"
+#include "weft/detail/task_word.hpp"
+#include "weft/detail/timer_node.hpp"
+
+namespace weft::inline v0::detail {
+
+struct NurseryCore;
+struct TaskWaiter;
+struct StrandCore;
+
+// What a wait is, for dumps and deadlock reports. Lies on the waiter's stack.
+struct WaitInfo {
+  const char* kind = "";
+  const void* object = nullptr;
+  const TaskCore* holder = nullptr;  // who could end it, if one does
+};
+
+enum class TaskOp : std::uint8_t {
+  run,           // the closure, and keep what it returns
+  drop_closure,  // it will not run
+  drop_result,
+};
+
+// What a queue entry points at.
+enum EntryKind : unsigned { entry_task = 0, entry_job = 1, entry_strand = 2 };
+
+enum TaskFlag : std::uint16_t {
+  task_failed = 1,         // the room holds an exception_ptr
+  task_has_result = 2,     // the room holds the result
+  task_pinned = 4,         // stays on the worker that it first ran on
+  task_own_stack = 8,      // asked for a stack size
+  task_detached = 16,      // nobody waits for it: its failure is printed
+  task_thread = 32,        // a plain thread's: waking it is a futex wake
+  task_observed = 64,      // somebody looked at its outcome
+  task_named = 128,        // `name` was copied
+  task_migrate = 256,      // migration_check: next time elsewhere
+  task_in_place = 512,     // runs on its joiner's stack
+  task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
+  task_big_stack = 2048,   // runs on a stack of its own size
+  task_main = 4096,        // of run(): worker 0 waits for it
+};
+
+enum TaskLife : std::uint32_t { life_ended = 1, life_dropped = 2 };
+inline constexpr unsigned life_cancel_shift = 8;  // CancelReason, of who cancelled it by its handle
+
+struct alignas(64) TaskCore : QueueLink {
+  static constexpr std::size_t room_bytes = 64;
+  static constexpr std::size_t timer_offset = 128;  // checked where records are made
+
+  // Line 0
+  TaskWord word;
+  FiberCore* top = nullptr;  // [TASK-3]
+  void (*code)(TaskCore*, TaskOp) = nullptr;
+  NurseryCore* nursery = nullptr;  // that waits for it
+  ScopeCore* scope = nullptr;      // innermost
+  Binding* bindings = nullptr;     // the spawner's, as they were
+  seam::Atomic<std::uint32_t> life{0};
+  std::uint16_t flags = 0;
+  std::uint16_t last_worker = 0;
+
+  // Line 1
+  FiberCore* root = nullptr;  // the virtual core it runs on, once started
+  seam::Atomic<TaskWaiter*> waiters{nullptr};
+  std::uint64_t id = 0;
+  std::source_location site;
+  const char* name = nullptr;
+  seam::Atomic<std::uint32_t> interrupts{0};
+  seam::Atomic<std::uint32_t> futex{0};  // thread tasks: 1 when queued
+  const WaitInfo* wait = nullptr;        // what it waits for; valid while it is parked
+  StrandCore* strand = nullptr;
+
+  // Line 2
+  TimerNode timer;
+  seam::Atomic<std::uint16_t> timer_place{0};  // 1 + the worker in whose wheel it stands; 0: in none
+  std::uint16_t pinned_to = 0;
+  std::uint32_t parked_at = 0;  // coarse milliseconds
+  TaskCore* scope_next = nullptr;
+  ScopeCore* birth = nullptr;  // the scope it was born into; null: nobody's child
+  TaskCore** scope_prev = nullptr;
+  seam::Atomic<std::int64_t> deadline{seam::no_deadline};  // of the present wait; written before its ticket
+
+  // Line 3
+  alignas(16) std::byte room[room_bytes];
+
+  // Asked to stop by its handle.
+  CancelReason own_cancel() const {
+    return static_cast<CancelReason>(life.load(std::memory_order_relaxed) >> life_cancel_shift);
+  }
+  const std::exception_ptr& failure() const { return *reinterpret_cast<const std::exception_ptr*>(room); }
+};
+
+static_assert(sizeof(TaskCore) == 256);
+
+}  // namespace weft::inline v0::detail

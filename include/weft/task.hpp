@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What: Task<T>, the handle of something that was spawned: wait for it, look at it, ask it to stop.
+// Threads: one at a time per handle; any thread. Dropping the handle does not stop the task.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/detail/make_task.hpp"
+#include "weft/scope.hpp"
+
+namespace weft::inline v0 {
+
+class Strand;
+
+struct TaskOptions {
+  std::string_view name = {};
+  std::size_t stack_size = 0;  // bytes; 0: the runtime's default. With its own size a task never runs in place.
+  bool pinned = false;         // stays on the OS thread that it first ran on
+  Strand* strand = nullptr;    // runs one at a time with the other tasks of this strand
+  std::source_location site = std::source_location::current();
+};
+
+enum class TaskStatus : std::uint8_t { created, runnable, running, waiting, done, failed, cancelled };
+const char* to_string(TaskStatus status);
+
+namespace detail {
+void join_handle(TaskCore* task);  // throws what is pending for the caller
+bool join_handle_until(TaskCore* task, std::int64_t deadline);
+bool join_handle_quietly(TaskCore* task);  // never throws; false: the caller was asked to stop first
+void drop_handle(TaskCore* task) noexcept;
+[[noreturn]] void throw_outcome(TaskCore* task);
+void cancel_task(TaskCore* task);
+void interrupt_task(TaskCore* task);
+TaskStatus status_of(const TaskCore* task);
+std::string_view name_of(const TaskCore* task);
+void apply_options(TaskCore* task, const TaskOptions& options);
+[[noreturn]] void refuse_empty_task();
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] Task {
+ public:
+  Task() = default;
+  Task(Task&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(core_, other.core_);
+    return *this;
+  }
+  ~Task() {
+    if (core_ != nullptr) detail::drop_handle(core_);
+  }
+
+  // Waits for its end and gives its result, moved out; throws what ended it, the original exception. May be asked once
+  // for a result that cannot be copied.
+  T join() {
+    detail::TaskCore* core = checked();
+    detail::join_handle(core);
+    if (core->flags & detail::task_failed) detail::throw_outcome(core);
+    core->flags |= detail::task_observed;
+    if constexpr (!std::is_void_v<T>) return std::move(detail::Room<T>::at(core));
+  }
+  // Waits for its end only: neither its result nor its failure comes out here.
+  void wait() { detail::join_handle(checked()); }
+  // False: its time was up first.
+  bool wait_for(std::chrono::nanoseconds span) {
+    return detail::join_handle_until(checked(), detail::deadline_after(span));
+  }
+  // For destructors and noexcept code: never throws; false if the caller was asked to stop before the task ended.
+  bool wait_quietly() noexcept { return detail::join_handle_quietly(checked()); }
+
+  bool done() const { return checked()->word.look().state() >= detail::TaskState::done; }
+  TaskStatus status() const { return detail::status_of(checked()); }
+
+  // Asks it to stop; its next suspension point raises Cancelled. One that has not started never runs.
+  void cancel() { detail::cancel_task(checked()); }
+  // Raises one interrupt signal in it, at its next suspension point or checkpoint().
+  void interrupt() { detail::interrupt_task(checked()); }
+
+  std::uint64_t id() const { return checked()->id; }
+  std::string_view name() const { return detail::name_of(checked()); }
+  explicit operator bool() const noexcept { return core_ != nullptr; }
+
+  // For the library's own floors.
+  static Task adopt(detail::TaskCore* core) noexcept {
+    Task task;
+    task.core_ = core;
+    return task;
+  }
+  detail::TaskCore* core() const noexcept { return core_; }
+
+ private:
+  detail::TaskCore* checked() const {
+    if (core_ == nullptr) [[unlikely]]
+      detail::refuse_empty_task();
+    return core_;
+  }
+  detail::TaskCore* core_ = nullptr;
+};
+
+// Of the running task; 0 on a plain thread that has never waited.
+std::uint64_t current_task_id();
+std::string_view current_task_name();
+
+}  // namespace weft::inline v0

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// weft_guarded_call(body, argument): calls body(argument) and returns null, or the exception that left it. Its
+// personality takes the trace in the search phase, while the throwing frames still stand, as the entry frame's does.
+//
+//   CFA - 8   return address
+//   CFA - 16  caller's rbp   <- rbp, rsp: what the unwinder restores before it jumps to the landing
+#if defined(__x86_64__) && !defined(WEFT_CONTEXT_BOOST)
+  .text
+  .globl weft_guarded_call
+  .type weft_guarded_call, @function
+  .p2align 4
+weft_guarded_call:
+  .cfi_startproc
+  .cfi_personality 0x9b, DW.ref.weft_guard_personality
+  pushq %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset rbp, -16
+  movq %rsp, %rbp
+  .cfi_def_cfa_register rbp
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  call *%rax
+  xorl %eax, %eax
+  .globl weft_guarded_landing
+  .hidden weft_guarded_landing
+weft_guarded_landing:
+  popq %rbp
+  .cfi_def_cfa rsp, 8
+  ret
+  .cfi_endproc
+  .size weft_guarded_call, . - weft_guarded_call
+
+  .hidden DW.ref.weft_guard_personality
+  .weak DW.ref.weft_guard_personality
+  .section .data.rel.local.DW.ref.weft_guard_personality, "awG", @progbits, DW.ref.weft_guard_personality, comdat
+  .p2align 3
+  .type DW.ref.weft_guard_personality, @object
+  .size DW.ref.weft_guard_personality, 8
+DW.ref.weft_guard_personality:
+  .quad weft_guard_personality
+#endif
+  .section .note.GNU-stack, "", @progbits

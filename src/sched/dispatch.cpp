@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "sched/dispatch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fiber/bindings.hpp"
+#include "fiber/fp_words.hpp"
+#include "fiber/virtual_core.hpp"
+#include "sched/job.hpp"
+#include "sched/park.hpp"
+#include "sched/records.hpp"
+#include "sched/scope.hpp"
+#include "sched/search.hpp"
+#include "sched/task_end.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+constexpr unsigned longest_slot_streak = 16;  // dispatches from the slot before the FIFO gets a turn
+
+void* as_argument(WakeReason reason) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(reason));
+}
+
+void tell_root(Worker& worker, FiberCore* root) {
+  root->thread_eh = worker.thread_eh;
+  root->carrier = worker.carrier;
+  root->worker = &worker;
+}
+
+void call_code(void* raw) {
+  auto* task = static_cast<TaskCore*>(raw);
+  task->code(task, TaskOp::run);
+}
+
+// From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
+void run_body(TaskCore* task) {
+  if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
+    return cancel_unstarted(task);
+  std::exception_ptr failure = guarded_call(call_code, task);
+  end_task(task, std::move(failure), false);
+}
+
+// Runs one task on this virtual core.
+void run_task(FiberCore* core, TaskCore* task) {
+  Worker& worker = *static_cast<Worker*>(core->worker);
+  core->task = task;
+  core->interrupts = &task->interrupts;
+  core->bindings = std::exchange(task->bindings, nullptr);
+  core->site = task->site;
+  task->root = core;
+  task->last_worker = static_cast<std::uint16_t>(worker.index);
+  (void)task->word.run_on(worker.index + 1);
+  record_current(worker, task);
+  if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  run_body(task);
+  if (core->bindings != nullptr) [[unlikely]]
+    release_bindings(std::exchange(core->bindings, nullptr));
+  if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
+    core->alert.store(0, std::memory_order_relaxed);
+  }
+  if (core->user_destroy != nullptr) [[unlikely]]
+    std::exchange(core->user_destroy, nullptr)(std::exchange(core->user_slot, nullptr));
+  core->task = nullptr;
+}
+
+// What a virtual core does all its life.
+void core_loop(FiberCore* core) {
+  for (;;) {
+    Worker* worker = static_cast<Worker*>(core->worker);
+    arrive(*worker);
+    TaskCore* task = std::exchange(worker->assigned, nullptr);
+    Entry next;
+    while (task != nullptr) {
+      run_task(core, task);
+      worker = static_cast<Worker*>(core->worker);  // maybe another one than before
+      record_current(*worker, nullptr);
+      task = nullptr;
+      next = next_local(*worker);
+      // The same hot stack for the next that has none.
+      if (next) task = fresh_task_of(*worker, next);
+    }
+    worker->retired = core;
+    leave_for(*worker, core, next);
+  }
+}
+
+FiberCore* take_core_of(Worker& worker) {
+  if (worker.core_count > 0) [[likely]] {
+    ++worker.counters.cores_reused;
+    return worker.cores[--worker.core_count];
+  }
+  return nullptr;
+}
+
+void put_core(Worker& worker, FiberCore* core) {
+  if (worker.core_count < Worker::core_cache && core->slot.shift == worker.core_shift) [[likely]] {
+    worker.cores[worker.core_count++] = core;
+  } else {
+    destroy_virtual_core(*worker.carrier, core);
+  }
+}
+
+}  // namespace
+
+void record_current(Worker& worker, const TaskCore* task) {
+  worker.current.store(task, std::memory_order_relaxed);
+}
+
+void arrive(Worker& worker) {
+  if (TaskCore* task = worker.leaving) {
+    worker.leaving = nullptr;
+    if (worker.leaving_yields) {
+      worker.leaving_yields = false;
+      requeue_yielder(worker, task);
+    } else {
+      StrandCore* strand = task->strand;  // before it may run elsewhere
+      if (task->word.leave() == TaskWord::Queue::you) make_ready(task, task->word.look().reason());
+      if (strand != nullptr) [[unlikely]]
+        give_up_strand(worker, strand);
+    }
+  }
+  if (worker.retired != nullptr) put_core(worker, std::exchange(worker.retired, nullptr));
+}
+
+Entry next_local(Worker& worker) {
+  const std::uint64_t pick = ++worker.picks;
+  worker.count_tick();
+  if ((pick & 63) == 0) [[unlikely]]
+    return {};
+  if (worker.ready.size() != 0) {
+    if (worker.slot_streak < longest_slot_streak) {
+      if (const Entry entry = worker.ready.pop_slot()) {
+        ++worker.slot_streak;
+        return entry;
+      }
+    }
+    // Unstarted ones get a turn among those that only yield to each other.
+    if ((pick & 15) == 0) {
+      if (const Entry entry = worker.deque.pop()) return entry;
+    }
+    worker.slot_streak = 0;
+    if (const Entry entry = worker.ready.pop_front()) return entry;
+    if (const Entry entry = worker.ready.pop_slot()) return entry;
+  }
+  if (const Entry entry = worker.deque.pop()) return entry;
+  if (const Entry entry = worker.pinned.pop()) return entry;
+  return worker.pop_inbox();
+}
+
+TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
+  if (entry.kind() == entry_job) {
+    TaskCore* task = task_for_job(worker, entry.as<Job>());
+    entry = {};
+    return task;
+  }
+  if (entry.kind() == entry_strand) return nullptr;
+  auto* task = entry.as<TaskCore>();
+  if (task->top != nullptr || (task->flags & task_own_stack)) return nullptr;
+  entry = {};
+  return task;
+}
+
+void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
+  FiberCore* to = worker.loop;
+  void* argument = to;
+  if (entry) {
+    entry = unwrap_strand(worker, entry);
+    auto* task = entry && entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
+    if (task != nullptr && task->top != nullptr) {
+      to = task->top;
+      task->last_worker = static_cast<std::uint16_t>(worker.index);
+      argument = as_argument(task->word.run_on(worker.index + 1));
+      record_current(worker, task);
+      ++worker.counters.switches;
+    } else if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack))) {
+      to = take_core_of(worker);
+      argument = to;
+      Entry fresh = entry;
+      worker.assigned = fresh_task_of(worker, fresh);
+    } else {
+      worker.kept = entry;  // the loop finds a stack for it
+    }
+  }
+  if (to == self) {
+    arrive(worker);
+    return argument;
+  }
+  if (to != worker.loop) tell_root(worker, to->root);
+  if ((self->root->alert.load(std::memory_order_relaxed) | to->root->alert.load(std::memory_order_relaxed)) & alert_fp)
+      [[unlikely]]
+    fp_words_change(self, to);
+  void* back = switch_fiber(*self, *to, argument);
+  arrive(*static_cast<Worker*>(self->root->worker));
+  return back;
+}
+
+void run_entry(Worker& worker, Entry entry) {
+  entry = unwrap_strand(worker, entry);
+  if (!entry) return;
+  auto* task = entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
+  const bool fresh = task == nullptr || task->top == nullptr;
+  if (fresh && (worker.core_count == 0 || (task != nullptr && (task->flags & task_own_stack)))) {
+    try {
+      const std::size_t size =
+          task != nullptr && (task->flags & task_own_stack) ? stack_wish(*task) : worker.runtime->options.stack_size;
+      FiberCore* core = create_virtual_core(*worker.carrier, size, core_loop);
+      ++worker.counters.cores_made;
+      if (task != nullptr && (task->flags & task_own_stack)) {
+        task->flags = static_cast<std::uint16_t>((task->flags & ~task_own_stack) | task_big_stack);
+      } else {
+        worker.core_shift = core->slot.shift;
+      }
+      if (worker.core_count == Worker::core_cache)
+        destroy_virtual_core(*worker.carrier, worker.cores[--worker.core_count]);
+      worker.cores[worker.core_count++] = core;
+    } catch (...) {
+      // No stack to be had: the task fails with the reason, as if its first instruction had thrown.
+      if (task == nullptr) task = task_for_job(worker, entry.as<Job>());
+      (void)task->word.run_on(worker.index + 1);
+      fail_unstarted(task, std::current_exception());
+      return;
+    }
+  }
+  leave_for(worker, worker.loop, entry);
+}
+
+void make_ready(TaskCore* task, WakeReason) {
+  task->word.make_runnable();
+  if (task->flags & task_thread) {
+    task->futex.store(1, std::memory_order_release);
+    seam::futex_wake(task->futex, 1);
+    return;
+  }
+  RuntimeCore& runtime = *task->root->worker->runtime;
+  const Entry entry(task, entry_task);
+  auto* worker = static_cast<Worker*>(this_worker());
+  if (task->flags & task_pinned) {
+    Worker& home = runtime.worker(task->pinned_to);
+    home.pinned.push(entry);
+    if (&home != worker) IdleSet::notify(home.idle_node);
+    return;
+  }
+  if (task->strand != nullptr) return enter_strand(runtime, worker, task);
+  if (worker == nullptr || worker->runtime != &runtime) return wake_from_outside(runtime, task);
+  ++worker->counters.wakes;
+  if (worker->steals) {
+    worker->ready.push_slot(entry);
+  } else {
+    inject(runtime, entry);
+  }
+}
+
+void inject(RuntimeCore& runtime, Entry entry) {
+  runtime.global.push(entry);
+  seam::fence(std::memory_order_seq_cst);  // pairs with the sleeper's heavy fence
+  if (runtime.idle.wants_wake()) {
+    if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
+  }
+}
+
+void push_shared(WorkerCore* worker, Entry entry) {
+  inject(*worker->runtime, entry);
+}
+
+void wake_searcher(WorkerCore* worker) {
+  if (IdleNode* node = worker->runtime->idle.wake_one(false)) {
+    ++static_cast<Worker*>(worker)->counters.futex_wakes;
+    IdleSet::notify(*node);
+  }
+}
+
+void requeue_yielder(Worker& worker, TaskCore* task) {
+  const Entry entry(task, entry_task);
+  if (task->flags & task_pinned) {
+    worker.pinned.push(entry);
+  } else if (task->strand != nullptr) {
+    StrandCore* strand = task->strand;
+    enter_strand(*worker.runtime, &worker, task);
+    give_up_strand(worker, strand);
+  } else if (worker.steals) {
+    worker.ready.push_back(entry);
+  } else {
+    inject(*worker.runtime, entry);
+  }
+}
+
+void run_in_place(Worker& worker, TaskCore* joiner, TaskCore* child) {
+  FiberCore* self = current_core();
+  FiberCore* root = self->root;
+  worker.count_tick();
+  ++worker.ran_in_place;
+  joiner->word.join_in_place();
+  child->root = root;
+  child->last_worker = static_cast<std::uint16_t>(worker.index);
+  child->flags |= task_in_place;
+  (void)child->word.run_on(worker.index + 1);
+  root->task = child;
+  root->interrupts = &child->interrupts;
+  if (child->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  {
+    const Boundary boundary(self, std::exchange(child->bindings, nullptr));
+    run_body(child);
+  }
+  auto* now = static_cast<Worker*>(root->worker);  // it may have parked and come back elsewhere
+  root->task = joiner;
+  root->interrupts = &joiner->interrupts;
+  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  (void)joiner->word.run_on(now->index + 1);
+}
+
+}  // namespace weft::inline v0::detail

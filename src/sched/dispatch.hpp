@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What: who runs next, and how control gets there. The only code that takes from run queues, and, with make_ready and
+// inject, the only code that puts into them.
+#pragma once
+
+#include "sched/runtime_core.hpp"
+
+namespace weft::inline v0::detail {
+
+// --- On any stack of the worker.
+
+// The stack that was left becomes somebody else's to run. First thing after every switch [WKR-1].
+void arrive(Worker& worker);
+
+// The next thing to run, from what is this worker's own; nothing, also now and then when there is something: then the
+// loop looks at everything.
+Entry next_local(Worker& worker);
+
+// Leaves `self` for what `entry` names, or for the loop if it names nothing. Returns when somebody comes back to
+// `self`, with what they passed.
+void* leave_for(Worker& worker, FiberCore* self, Entry entry);
+
+// --- Putting in.
+
+// The caller owns the word (Queue::you, or a task that yields): makes it runnable and queues it, once.
+void make_ready(TaskCore* task, WakeReason why);
+// From outside, or where there is no place of one's own: the shared queue, and somebody wakes.
+void inject(RuntimeCore& runtime, Entry entry);
+// A task that was just spawned, and counted. `young`: to the end of the deque where its joiner looks first.
+void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young);
+
+// --- The worker's own stack.
+
+enum class Until : std::uint8_t {
+  stopped,    // the runtime ends
+  main_done,  // worker 0 in run()
+  drained,    // worker 0 in shutdown(): nothing lives, or the deadline has passed
+};
+void worker_loop(Worker& worker, Until until);
+
+// Runs `child`, which the caller has taken from its deque, on the caller's stack.
+void run_in_place(Worker& worker, TaskCore* joiner, TaskCore* child);
+
+void record_current(Worker& worker, const TaskCore* task);
+
+}  // namespace weft::inline v0::detail

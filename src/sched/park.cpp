@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "sched/park.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "sched/dispatch.hpp"
+#include "sched/records.hpp"
+#include "sched/scope.hpp"
+#include "weft/fiber.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+Worker& worker_here() {
+  return *static_cast<Worker*>(this_worker());
+}
+
+// The timer of the present wait. One node per task: left armed after a wait, moved only to an earlier time. Whose wheel
+// it stands in is told by timer_place, which the task sets and who fires it clears; the node is touched under that
+// wheel's lock only.
+void arm_timer(TaskCore& task, std::int64_t deadline) {
+  Worker& here = worker_here();
+  if (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
+    Worker& there = here.runtime->worker(place - 1);
+    const bool own = &there == &here;
+    own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
+    bool keep = false;
+    if (task.timer_place.load(std::memory_order_relaxed) != 0) {  // else it has fired meanwhile
+      keep = task.timer.deadline <= deadline;
+      if (!keep) there.wheel.remove(task.timer);
+    }
+    own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();
+    if (keep) return;
+  }
+  here.wheel_lock.lock_owner();
+  task.timer_place.store(static_cast<std::uint16_t>(here.index + 1), std::memory_order_relaxed);
+  here.wheel.insert(task.timer, deadline);
+  here.wheel_lock.unlock_owner();
+  if (deadline < here.next_timer.load(std::memory_order_relaxed))
+    here.next_timer.store(deadline, std::memory_order_relaxed);
+}
+
+WakeReason park_thread(TaskCore& task, std::int64_t deadline) {
+  if (task.word.leave() == TaskWord::Queue::you) {
+    task.word.make_runnable();
+    task.futex.store(1, std::memory_order_release);
+  }
+  while (task.futex.load(std::memory_order_acquire) == 0) {
+    if (seam::futex_wait(task.futex, 0, deadline) == seam::WaitResult::timed_out) {
+      deadline = seam::no_deadline;
+      const TaskMoment now = task.word.look();
+      if (task.word.wake(now.ticket(), WakeReason::timeout) == TaskWord::Wake::queue_it) {
+        task.word.make_runnable();
+        task.futex.store(1, std::memory_order_release);
+      }
+    }
+  }
+  task.futex.store(0, std::memory_order_relaxed);
+  return task.word.run_on(0);
+}
+
+}  // namespace
+
+TaskCore* task_here() {
+  FiberCore* root = current_core()->root;
+  if (root->task != nullptr) [[likely]]
+    return root->task;
+  return make_thread_task(root);
+}
+
+void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Raise raise) {
+  if (raise == Raise::yes) {
+    checkpoint();
+    if (cancel_pending(task)) raise_if_cancelled(task);
+  }
+  if (!(task.flags & (task_registered | task_thread))) register_task(task);
+  task.wait = &info;
+  if (raise == Raise::yes && task.scope != nullptr) deadline = std::min(deadline, task.scope->deadline_within);
+  task.deadline.store(deadline, std::memory_order_relaxed);  // before the ticket
+}
+
+void call_off_wait(TaskCore& task) {
+  if (task.word.claim_own(WakeReason::flag) != TaskWord::Claimed::yes) {
+    // Somebody ends this wait in one step or is between claim and deliver; either is a few instructions.
+    while (!task.word.delivered()) seam::pause();
+  }
+  (void)task.word.stay();
+  task.wait = nullptr;
+}
+
+WakeReason finish_wait(TaskCore& task, Raise raise) {
+  seam::light_fence();  // PARKING before the look at the flags; pairs with the heavy fence of who sets them
+  if (raise == Raise::yes && requested_for(task).scope != nullptr && !is_unwinding() &&
+      task.word.claim_own(WakeReason::cancel) == TaskWord::Claimed::yes) {
+    task.wait = nullptr;
+    return task.word.stay();
+  }
+  const std::int64_t deadline = task.deadline.load(std::memory_order_relaxed);
+  WakeReason reason;
+  if (task.flags & task_thread) {
+    reason = park_thread(task, deadline);
+  } else {
+    if (deadline != seam::no_deadline) arm_timer(task, deadline);
+    Worker& worker = worker_here();
+    if (task.word.delivered()) {
+      ++worker.counters.parks_avoided;
+      reason = task.word.stay();
+    } else {
+      ++worker.counters.parks;
+      FiberCore* self = current_core();
+      task.top = self;
+      task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
+      worker.leaving = &task;
+      const Entry next = next_local(worker);
+      reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
+    }
+  }
+  task.wait = nullptr;
+  return reason;
+}
+
+void raise_if_cancelled(TaskCore& task) {
+  if (task.scope != nullptr && task.scope->deadline_within != seam::no_deadline)
+    expire_deadlines(task, seam::monotonic_ns());
+  const CancelView view = requested_for(task);
+  if (view.scope != nullptr && !is_unwinding()) raise_cancelled(task, view);
+}
+
+bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason) {
+  const TaskWord::Wake outcome = task->word.wake(ticket, reason);
+  if (outcome == TaskWord::Wake::queue_it) make_ready(task, reason);
+  return outcome != TaskWord::Wake::lost;
+}
+
+void yield_task() {
+  WorkerCore* core = this_worker();
+  if (core == nullptr) return seam::yield_thread();
+  auto& worker = static_cast<Worker&>(*core);
+  TaskCore* task = this_task();
+  ++worker.counters.yields;
+  const Entry next = next_local(worker);
+  if (!next && (worker.picks & 63) != 0) return;  // nobody else, and no full look due
+  FiberCore* self = current_core();
+  task->top = self;
+  task->word.make_runnable();
+  worker.leaving = task;
+  worker.leaving_yields = true;
+  leave_for(worker, self, next);
+}
+
+void sleep_until_ns(std::int64_t deadline) {
+  TaskCore& task = *task_here();
+  const WaitInfo info{"sleep", nullptr, nullptr};
+  for (;;) {
+    begin_wait(task, info, deadline, Raise::yes);
+    (void)task.word.begin_park();
+    const WakeReason reason = finish_wait(task, Raise::yes);
+    if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
+    if (seam::monotonic_ns() >= deadline) return;
+  }
+}
+
+}  // namespace weft::inline v0::detail

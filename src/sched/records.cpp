@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "sched/records.hpp"
+
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "fiber/carrier.hpp"
+#include "sched/runtime_core.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+constexpr unsigned batch = 64;
+constexpr unsigned block_records = 256;
+
+struct Block {
+  Block* next;
+  TaskCore* records;
+};
+
+struct Pool {
+  seam::Mutex mutex;
+  TaskCore* free = nullptr;  // guarded by mutex, linked through scope_next
+  std::size_t count = 0;     // guarded by mutex
+  std::size_t made = 0;      // guarded by mutex
+  Block* blocks = nullptr;   // guarded by mutex; only grows
+};
+
+Pool& pool() {
+  static Pool* the = new Pool;  // never destroyed: records outlive everything
+  return *the;
+}
+
+// Under the mutex.
+void make_block(Pool& p) {
+  auto* block = new Block{p.blocks, static_cast<TaskCore*>(::operator new(block_records * sizeof(TaskCore),
+                                                                          std::align_val_t{alignof(TaskCore)}))};
+  for (unsigned i = 0; i < block_records; ++i) {
+    auto* record = new (block->records + i) TaskCore;
+    WEFT_ASSERT(
+        reinterpret_cast<std::byte*>(&record->timer) - reinterpret_cast<std::byte*>(record) == TaskCore::timer_offset,
+        "a task is found from its timer");
+    record->scope_next = p.free;
+    p.free = record;
+  }
+  p.blocks = block;
+  p.count += block_records;
+  p.made += block_records;
+}
+
+}  // namespace
+
+TaskCore* take_shared_record() {
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  if (p.free == nullptr) make_block(p);
+  --p.count;
+  return std::exchange(p.free, p.free->scope_next);
+}
+
+void give_shared_record(TaskCore* task) noexcept {
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  task->scope_next = p.free;
+  p.free = task;
+  ++p.count;
+}
+
+TaskCore* take_record_slow(WorkerCore* worker) {
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  if (p.free == nullptr) make_block(p);
+  for (unsigned i = 1; i < batch && p.free != nullptr; ++i) {
+    TaskCore* record = std::exchange(p.free, p.free->scope_next);
+    --p.count;
+    record->scope_next = worker->free_records;
+    worker->free_records = record;
+    ++worker->free_count;
+  }
+  if (p.free == nullptr) {
+    TaskCore* record = worker->free_records;
+    worker->free_records = record->scope_next;
+    --worker->free_count;
+    return record;
+  }
+  --p.count;
+  return std::exchange(p.free, p.free->scope_next);
+}
+
+void give_record_slow(WorkerCore* worker, TaskCore* task) noexcept {
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  task->scope_next = p.free;
+  p.free = task;
+  ++p.count;
+  for (unsigned i = 0; i < 256 && worker->free_records != nullptr; ++i) {
+    TaskCore* record = std::exchange(worker->free_records, worker->free_records->scope_next);
+    record->scope_next = p.free;
+    p.free = record;
+    ++p.count;
+    --worker->free_count;
+  }
+}
+
+void give_all_records(WorkerCore* worker) noexcept {
+  while (worker->free_records != nullptr) {
+    TaskCore* record = std::exchange(worker->free_records, worker->free_records->scope_next);
+    give_shared_record(record);
+  }
+  worker->free_count = 0;
+}
+
+void free_record(TaskCore* task) noexcept {
+  if (task->flags & task_named) {
+    ::operator delete(const_cast<char*>(task->name));
+    task->name = nullptr;
+  }
+  task->flags = 0;
+  task->word.make_free();
+  if (WorkerCore* worker = this_worker()) {
+    give_record(worker, task);
+  } else {
+    give_shared_record(task);
+  }
+}
+
+RecordStats record_stats() {
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  return {p.made, p.count};
+}
+
+void for_each_record(void (*visit)(TaskCore* task, void* context), void* context) {
+  Pool& p = pool();
+  Block* blocks;
+  {
+    const std::lock_guard guard(p.mutex);
+    blocks = p.blocks;
+  }
+  for (const Block* block = blocks; block != nullptr; block = block->next)
+    for (unsigned i = 0; i < block_records; ++i) visit(block->records + i, context);
+}
+
+std::uint64_t fresh_task_ids(WorkerCore* worker) {
+  constexpr std::uint64_t ids = 1024;
+  static seam::Atomic<std::uint64_t> next{1};
+  const std::uint64_t first = next.fetch_add(ids, std::memory_order_relaxed);
+  if (worker == nullptr) return first;  // the rest of the block stays unused
+  worker->next_id = first + 1;
+  worker->end_id = first + ids;
+  return first;
+}
+
+TaskCore* make_thread_task(FiberCore* root) {
+  TaskCore* task = take_shared_record();
+  task->flags = task_thread;
+  task->id = fresh_task_ids(nullptr);
+  task->root = root;
+  task->scope = nullptr;
+  task->birth = nullptr;
+  task->nursery = nullptr;
+  task->life.store(0, std::memory_order_relaxed);
+  task->word.make_fresh();
+  (void)task->word.run_on(0);
+  root->task = task;
+  root->carrier->at_end = [](Carrier& carrier) {
+    TaskCore* mine = std::exchange(carrier.root.task, nullptr);
+    mine->flags = 0;
+    mine->word.make_free();
+    give_shared_record(mine);
+  };
+  return task;
+}
+
+}  // namespace weft::inline v0::detail

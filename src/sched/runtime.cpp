@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "weft/runtime.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/sys.hpp"
+#include "fiber/virtual_core.hpp"
+#include "sched/dispatch.hpp"
+#include "sched/dump.hpp"
+#include "sched/park.hpp"
+#include "sched/records.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/scope.hpp"
+#include "sched/search.hpp"
+#include "sched/task_end.hpp"
+#include "weft/fiber.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+
+const char* to_string(WorkerState state) {
+  switch (state) {
+    case WorkerState::unborn:
+      return "UNBORN";
+    case WorkerState::active:
+      return "ACTIVE";
+    case WorkerState::idle_spin:
+      return "IDLE_SPIN";
+    case WorkerState::sleep:
+      return "SLEEP";
+    case WorkerState::draining:
+      return "DRAINING";
+    case WorkerState::dead:
+      return "DEAD";
+  }
+  return "?";
+}
+
+namespace {
+
+// The calling thread becomes this worker.
+class AsWorker {
+ public:
+  explicit AsWorker(Worker& worker) : worker_(worker), root_(thread_root()) {
+    previous_task_ = root_->task;
+    root_->task = nullptr;
+    root_->worker = &worker;
+    worker.loop = root_;
+    worker.thread_eh = root_->thread_eh;
+    worker.carrier = root_->carrier;
+    worker.thread_id = sys::gettid();
+    worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
+    worker.runtime->idle.add_worker();
+  }
+  ~AsWorker() {
+    worker_.runtime->idle.remove_worker();
+    while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);
+    give_all_records(&worker_);
+    worker_.state.store(WorkerState::dead, std::memory_order_relaxed);
+    root_->worker = nullptr;
+    root_->task = previous_task_;
+  }
+  AsWorker(const AsWorker&) = delete;
+  AsWorker& operator=(const AsWorker&) = delete;
+
+ private:
+  Worker& worker_;
+  FiberCore* root_;
+  TaskCore* previous_task_;
+};
+
+}  // namespace
+
+RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
+    : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
+  root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  Splitmix64 seeds(options.seed);
+  workers.reserve(options.max_workers);
+  for (unsigned i = 0; i < options.max_workers; ++i) {
+    auto worker = std::make_unique<Worker>();
+    worker->index = i;
+    worker->runtime = this;
+    worker->idle = &idle.summary();
+    worker->started = &live.started_shard(i);
+    worker->steals = options.policy == RuntimeOptions::Policy::steal;
+    worker->in_place = options.in_place;
+    worker->random = Random(seeds.next());
+    worker->idle_node.worker = worker.get();
+    workers.push_back(std::move(worker));
+  }
+  worker_count.store(options.workers, std::memory_order_release);
+  for (unsigned i = 1; i < options.workers; ++i) {
+    try {
+      start_thread(i);
+    } catch (...) {
+      stop_threads();
+      throw RuntimeError(RuntimeErrc::no_threads, "the system refuses to start worker " + std::to_string(i) + " of " +
+                                                      std::to_string(options.workers) +
+                                                      "; ask for fewer with WEFT_WORKERS or RuntimeOptions::workers");
+    }
+  }
+}
+
+RuntimeCore::~RuntimeCore() = default;
+
+void RuntimeCore::start_thread(unsigned index) {
+  Worker& mine = worker(index);
+  mine.thread = seam::Thread::start("weft-worker", [&mine] {
+    const AsWorker as(mine);
+    worker_loop(mine, Until::stopped);
+  });
+}
+
+void RuntimeCore::stop_threads() {
+  stopping.store(true, std::memory_order_seq_cst);
+  for (const auto& each : workers) {
+    if (!each->thread.joinable()) continue;
+    IdleSet::notify(each->idle_node);
+    each->thread.join();
+  }
+}
+
+void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young) {
+  if (worker != nullptr && worker->runtime != &runtime) worker = nullptr;
+  const Entry entry(task, entry_task);
+  if (task->flags & task_pinned) {
+    const unsigned home = worker != nullptr
+                              ? worker->index
+                              : runtime.next_home.fetch_add(1, std::memory_order_relaxed) % runtime.options.workers;
+    task->pinned_to = static_cast<std::uint16_t>(home);
+    runtime.worker(home).pinned.push(entry);
+    if (worker == nullptr) IdleSet::notify(runtime.worker(home).idle_node);
+    return;
+  }
+  if (task->strand != nullptr) return enter_strand(runtime, worker, task);
+  if (young && worker != nullptr) return push_young(worker, entry);
+  inject(runtime, entry);
+}
+
+TaskCore* take_detached_record() {
+  WorkerCore* worker = this_worker();
+  if (worker == nullptr)
+    throw RuntimeError(RuntimeErrc::not_in_task,
+                       "weft::go outside of a task: call it inside weft::run, or use Runtime::go");
+  TaskCore* task = take_record(worker);
+  task->life.store(life_ended, std::memory_order_relaxed);  // until it is filled
+  task->flags = 0;
+  return task;
+}
+
+void launch_detached(TaskCore* task) {
+  auto* worker = static_cast<Worker*>(this_worker());
+  RuntimeCore& runtime = *worker->runtime;
+  task->nursery = nullptr;
+  task->scope = task->birth = &runtime.root_scope;
+  task->life.store(0, std::memory_order_relaxed);
+  task->bindings = snapshot_bindings();
+  task->id = task_id_for(worker);
+  task->root = worker->loop;  // until it starts: which runtime it belongs to
+  runtime.live.started(worker->index);
+  launch(runtime, worker, task, false);
+}
+
+int exit_code(const Runtime& runtime, int code) {
+  return code == 0 && runtime.detached_failures() != 0 ? 1 : code;
+}
+
+std::size_t stack_wish(const TaskCore& task) {
+  return static_cast<std::size_t>(task.deadline.load(std::memory_order_relaxed));
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+Runtime::Runtime(const RuntimeOptions& options)
+    : core_(std::make_unique<RuntimeCore>(options_from_environment(options))) {}
+
+Runtime::~Runtime() {
+  if (core_ != nullptr && !shutdown()) (void)core_.release();  // tasks still use it
+}
+
+TaskCore* Runtime::take() {
+  if (core_->closed.load(std::memory_order_acquire))
+    throw RuntimeError(RuntimeErrc::shut_down, "this runtime has been shut down; it takes no more tasks");
+  WorkerCore* worker = this_worker();
+  return worker != nullptr ? take_record(worker) : take_shared_record();
+}
+
+void Runtime::give_back(TaskCore* task) noexcept {
+  free_record(task);
+}
+
+void Runtime::launch(TaskCore* task) {
+  auto* worker = static_cast<Worker*>(this_worker());
+  if (worker != nullptr && worker->runtime != core_.get()) worker = nullptr;
+  task->nursery = nullptr;
+  task->scope = task->birth = &core_->root_scope;
+  task->life.store(0, std::memory_order_relaxed);
+  task->bindings = snapshot_bindings();
+  task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
+  task->root = nullptr;
+  core_->live.started(worker != nullptr ? worker->index : core_->live.outside());
+  detail::launch(*core_, worker, task, false);
+}
+
+void Runtime::drive(TaskCore* task) {
+  if (this_worker() != nullptr) {
+    give_back(task);
+    throw RuntimeError(RuntimeErrc::nested_run, "run inside a task: use with_nursery or go there, or weft::blocking");
+  }
+  bool free = false;
+  if (!core_->running.compare_exchange_strong(free, true, std::memory_order_acquire)) {
+    give_back(task);
+    throw RuntimeError(RuntimeErrc::busy, "another thread is in run() of this runtime; use go() from here");
+  }
+  core_->run_done.store(0, std::memory_order_relaxed);
+  Worker& worker = core_->worker(0);
+  {
+    const AsWorker as(worker);
+    task->flags |= task_main;
+    launch(task);
+    worker_loop(worker, Until::main_done);
+  }
+  core_->running.store(false, std::memory_order_release);
+}
+
+bool Runtime::shutdown(std::chrono::nanoseconds limit) {
+  RuntimeCore& core = *core_;
+  if (core.closed.exchange(true, std::memory_order_acq_rel)) return core.live.none_alive();
+  if (this_worker() != nullptr) throw RuntimeError(RuntimeErrc::nested_run, "shutdown inside a task: leave run first");
+  const std::int64_t deadline = limit == std::chrono::nanoseconds::max() ? seam::no_deadline : deadline_after(limit);
+  request_scope(core.root_scope, CancelReason::shutdown);
+  core.drain_deadline = deadline;
+  core.draining.store(true, std::memory_order_seq_cst);
+  if (!core.live.none_alive()) {
+    Worker& worker = core.worker(0);
+    const AsWorker as(worker);
+    worker_loop(worker, Until::drained);
+  }
+  if (!core.live.none_alive()) {
+    report_refusers(core);
+    return false;
+  }
+  core.stop_threads();
+  return true;
+}
+
+RuntimeStats Runtime::stats() const {
+  RuntimeStats all;
+  all.workers = core_->worker_count.load(std::memory_order_relaxed);
+  all.started = core_->live.started_total();
+  all.finished = core_->live.finished_total();
+  for (const auto& each : core_->workers) {
+    const WorkerCounters& c = each->counters;
+    all.parks += c.parks;
+    all.parks_avoided += c.parks_avoided;
+    all.wakes += c.wakes;
+    all.yields += c.yields;
+    all.switches += c.switches;
+    all.dispatches += c.dispatches;
+    all.in_place += each->ran_in_place;
+    all.steals += c.steals;
+    all.ready_steals += c.ready_steals;
+    all.inbox_pops += c.inbox_pops;
+    all.global_pops += c.global_pops;
+    all.futex_wakes += c.futex_wakes;
+    all.sleeps += c.sleeps;
+    all.timers_fired += c.timers_fired;
+    all.timers_stale += c.timers_stale;
+    all.cores_made += c.cores_made;
+    all.cores_reused += c.cores_reused;
+    all.rescues += c.rescues;
+  }
+  all.records = record_stats().made;
+  return all;
+}
+
+const RuntimeOptions& Runtime::options() const {
+  return core_->options;
+}
+
+unsigned Runtime::detached_failures() const {
+  return core_->detached_failures.load(std::memory_order_relaxed);
+}
+
+void sleep(std::chrono::nanoseconds span) {
+  sleep_until_ns(deadline_after(span));
+}
+
+void sleep_until(std::chrono::steady_clock::time_point when) {
+  sleep_until_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
+}
+
+void yield_now() {
+  TaskCore& task = *task_here();
+  checkpoint();
+  if (cancel_pending(task)) raise_if_cancelled(task);
+  yield_task();
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What: a runtime: its workers, the queue they share, who sleeps, how many tasks live.
+// Threads: as each part says.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "base/global_queue.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/live_count.hpp"
+#include "sched/worker.hpp"
+#include "weft/runtime_options.hpp"
+
+namespace weft::inline v0::detail {
+
+struct RuntimeCore {
+  explicit RuntimeCore(const RuntimeOptions& resolved);
+  ~RuntimeCore();
+
+  RuntimeOptions options;
+  GlobalQueue global;
+  IdleSet idle;
+  LiveCount live;
+  std::vector<std::unique_ptr<Worker>> workers;  // max_workers places; made at the start, threads come as needed
+  seam::Atomic<unsigned> worker_count{0};        // places in use, from 0
+  seam::Atomic<bool> stopping{false};            // workers end when they find nothing
+  seam::Atomic<bool> closed{false};              // no more spawns from outside
+  seam::Atomic<std::uint32_t> run_done{0};       // the main task of run() has ended
+  seam::Atomic<bool> draining{false};            // worker 0 waits until nothing lives
+  seam::Atomic<bool> running{false};             // somebody is in run()
+  seam::Atomic<unsigned> next_home{0};           // of pinned tasks from outside
+  std::int64_t drain_deadline = seam::no_deadline;
+  ScopeCore root_scope;  // of everything
+  seam::Atomic<std::uint32_t> detached_failures{0};
+
+  Worker& worker(unsigned index) { return *workers[index]; }
+  const Worker& worker(unsigned index) const { return *workers[index]; }
+  void start_thread(unsigned index);
+  void stop_threads();
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "sched/scope.hpp"
+
+#include <mutex>
+#include <stdexcept>
+
+#include "base/clock.hpp"
+#include "base/text_writer.hpp"
+#include "sched/dispatch.hpp"
+#include "sched/park.hpp"
+
+namespace weft::inline v0 {
+
+const char* to_string(CancelReason reason) {
+  switch (reason) {
+    case CancelReason::none:
+      return "not cancelled";
+    case CancelReason::user:
+      return "cancelled: asked to stop";
+    case CancelReason::deadline:
+      return "cancelled: deadline passed";
+    case CancelReason::sibling:
+      return "cancelled: a sibling failed";
+    case CancelReason::shutdown:
+      return "cancelled: the runtime shuts down";
+    case CancelReason::race_lost:
+      return "cancelled: lost a race";
+  }
+  return "?";
+}
+
+Cancelled::Cancelled(const void* scope, CancelReason reason)
+    : scope_(scope), reason_(reason), text_(to_string(reason)) {}
+
+namespace detail {
+
+seam::Atomic<std::uint32_t> cancel_epoch{1};
+
+namespace {
+
+// `task`: whose scopes these are; null when the walk starts at a scope that nobody runs in yet.
+CancelView requested_from(ScopeCore* scope, const TaskCore* task) {
+  CancelView outermost;
+  for (; scope != nullptr; scope = scope->parent) {
+    if (task != nullptr && scope == task->birth) {
+      if (const CancelReason own = task->own_cancel(); own != CancelReason::none) outermost = {task, own, nullptr};
+      task = nullptr;
+    }
+    if (const std::uint32_t reason = scope->requested.load(std::memory_order_relaxed))
+      outermost = {scope, static_cast<CancelReason>(reason), scope};
+    if (scope->is(scope_shield)) break;
+    if (task == nullptr) task = scope->owner;
+  }
+  return outermost;
+}
+
+void wake_for_cancel(TaskCore* task, std::vector<TaskCore*>& queue_these) {
+  const TaskMoment now = task->word.look();
+  if (now.state() != TaskState::parking) return;
+  if (task->word.wake(now.ticket(), WakeReason::cancel) == TaskWord::Wake::queue_it) queue_these.push_back(task);
+}
+
+// Under scope.lock. [SCP-2]
+void wake_below(ScopeCore& scope, std::vector<TaskCore*>& queue_these) {
+  if (scope.owner != nullptr) wake_for_cancel(scope.owner, queue_these);
+  for (TaskCore* task = scope.tasks; task != nullptr; task = task->scope_next) wake_for_cancel(task, queue_these);
+  for (ScopeCore* child = scope.children; child != nullptr; child = child->next) {
+    if (child->is(scope_shield)) continue;
+    const std::lock_guard guard(child->lock);
+    wake_below(*child, queue_these);
+  }
+}
+
+}  // namespace
+
+// relaxed loads: who must not miss a request has run a fence [SCP-2].
+CancelView requested_for(const TaskCore& task) {
+  CancelView view = requested_from(task.scope, &task);
+  if (task.birth == nullptr && view.scope == nullptr && task.own_cancel() != CancelReason::none)
+    view = {&task, task.own_cancel(), nullptr};
+  return view;
+}
+
+bool is_cancelled(ScopeCore& scope) {
+  const std::uint32_t epoch = cancel_epoch.load(std::memory_order_acquire);
+  if (scope.clean_epoch.load(std::memory_order_relaxed) == epoch) [[likely]]
+    return false;
+  if (requested_from(&scope, nullptr).scope != nullptr) return true;
+  scope.clean_epoch.store(epoch, std::memory_order_relaxed);
+  return false;
+}
+
+bool is_unwinding() {
+  FiberCore* self = current_core();
+  if (self->root->thread_eh->uncaught != 0) return true;
+  for (FiberCore* fiber = self->parent; fiber != nullptr; fiber = fiber->parent)
+    if (fiber->eh.uncaught != 0) return true;
+  return false;
+}
+
+void request_scope(ScopeCore& scope, CancelReason reason) {
+  std::vector<TaskCore*> woken;
+  {
+    const std::lock_guard guard(scope.lock);
+    std::uint32_t none = 0;
+    if (!scope.requested.compare_exchange_strong(none, static_cast<std::uint32_t>(reason), std::memory_order_release,
+                                                 std::memory_order_relaxed))
+      return;  // the first reason stays
+    cancel_epoch.fetch_add(1, std::memory_order_release);
+    if (scope.is(scope_lazy)) return;
+    seam::heavy_fence();  // [SCP-2]
+    wake_below(scope, woken);
+  }
+  for (TaskCore* task : woken) make_ready(task, WakeReason::cancel);
+}
+
+void request_task(TaskCore& task, CancelReason reason) {
+  std::uint32_t life = task.life.load(std::memory_order_relaxed);
+  do {
+    if ((life & life_ended) || life >> life_cancel_shift != 0) return;  // over, or asked before
+  } while (!task.life.compare_exchange_weak(life, life | static_cast<std::uint32_t>(reason) << life_cancel_shift,
+                                            std::memory_order_release, std::memory_order_relaxed));
+  cancel_epoch.fetch_add(1, std::memory_order_release);
+  seam::heavy_fence();  // [SCP-2]
+  std::vector<TaskCore*> woken;
+  wake_for_cancel(&task, woken);
+  if (ScopeCore* birth = task.birth) {
+    const std::lock_guard guard(birth->lock);
+    for (ScopeCore* scope = birth->children; scope != nullptr; scope = scope->next) {
+      if (scope->owner != &task || scope->is(scope_shield)) continue;
+      const std::lock_guard inner(scope->lock);
+      wake_below(*scope, woken);
+    }
+  }
+  for (TaskCore* each : woken) make_ready(each, WakeReason::cancel);
+}
+
+void register_task(TaskCore& task) {
+  // The scope it was born into: those it opened itself name it as their owner.
+  ScopeCore* birth = task.birth;
+  if (birth == nullptr || (task.flags & task_registered)) return;
+  {
+    const std::lock_guard guard(birth->lock);
+    task.scope_next = birth->tasks;
+    if (birth->tasks != nullptr) birth->tasks->scope_prev = &task.scope_next;
+    birth->tasks = &task;
+    task.scope_prev = &birth->tasks;
+    task.flags |= task_registered;
+  }
+  // Linked once, a scope stays so until it ends; relaxed reads of the flag only cost a lock.
+  for (ScopeCore* scope = birth; scope->parent != nullptr && !scope->is(scope_linked); scope = scope->parent) {
+    const std::lock_guard guard(scope->parent->lock);
+    if (scope->is(scope_linked)) break;
+    scope->next = scope->parent->children;
+    if (scope->next != nullptr) scope->next->prev = scope;
+    scope->prev = nullptr;
+    scope->parent->children = scope;
+    scope->flags.fetch_or(scope_linked, std::memory_order_relaxed);
+  }
+}
+
+void unregister_task(TaskCore& task) {
+  if (!(task.flags & task_registered)) return;
+  const std::lock_guard guard(task.birth->lock);
+  *task.scope_prev = task.scope_next;
+  if (task.scope_next != nullptr) task.scope_next->scope_prev = task.scope_prev;
+  task.flags &= static_cast<std::uint16_t>(~task_registered);
+}
+
+bool expire_deadlines(TaskCore& task, std::int64_t now) {
+  if (task.scope == nullptr || task.scope->deadline_within > now) return false;
+  ScopeCore* expired = nullptr;
+  for (ScopeCore* scope = task.scope; scope != nullptr; scope = scope->parent) {
+    if (scope->deadline <= now) expired = scope;
+    if (scope->is(scope_shield)) break;
+  }
+  if (expired != nullptr) request_scope(*expired, CancelReason::deadline);
+  return expired != nullptr;
+}
+
+void raise_cancelled(TaskCore& task, const CancelView& view) {
+  if (view.core != nullptr && view.core->owner == &task && ++view.core->raised == 3) {
+    char buffer[256];
+    TextWriter out(buffer);
+    out.text("weft: task ")
+        .unsigned_decimal(task.id)
+        .text(" has swallowed Cancelled three times in one scope; it was ");
+    out.text("spawned at ").text(task.site.file_name()).text(":").unsigned_decimal(task.site.line()).text("\n");
+    out.write_to(2);
+  }
+  // A scheduling point, so that a loop around a swallowed Cancelled does not hold its worker.
+  yield_task();
+  throw Cancelled(view.scope, view.reason);
+}
+
+void open_scope(ScopeCore& scope, TaskCore* task, std::uint8_t flags, std::int64_t deadline) {
+  ScopeCore* parent = task->scope;
+  scope.parent = parent;
+  scope.owner = task;
+  scope.deadline = deadline;
+  scope.deadline_within = deadline;
+  if (parent != nullptr && !(flags & scope_shield)) {
+    scope.clean_epoch.store(parent->clean_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    if (parent->deadline_within < deadline) scope.deadline_within = parent->deadline_within;
+  } else {
+    scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  if (flags != 0) scope.flags.store(flags, std::memory_order_relaxed);
+  task->scope = &scope;
+  FiberCore* self = current_core();
+  if (!(self->flags & flag_root)) [[unlikely]] {
+    ++self->open_scopes;
+    self->root->alert.fetch_or(alert_scope, std::memory_order_relaxed);
+  }
+}
+
+void close_scope(ScopeCore& scope, TaskCore* task) {
+  task->scope = scope.parent;
+  FiberCore* self = current_core();
+  if (!(self->flags & flag_root)) [[unlikely]]
+    --self->open_scopes;
+  if (scope.parent != nullptr && scope.is(scope_linked)) {
+    const std::lock_guard guard(scope.parent->lock);
+    if (scope.prev != nullptr) {
+      scope.prev->next = scope.next;
+    } else {
+      scope.parent->children = scope.next;
+    }
+    if (scope.next != nullptr) scope.next->prev = scope.prev;
+  }
+}
+
+ScopeGuard::ScopeGuard(std::uint8_t flags, std::int64_t deadline) : task_(task_here()) {
+  open_scope(core_, task_, flags, deadline);
+}
+
+ScopeGuard::~ScopeGuard() {
+  close_scope(core_, task_);
+}
+
+std::int64_t deadline_after(std::chrono::nanoseconds span) {
+  if (span < std::chrono::nanoseconds::zero())
+    throw std::invalid_argument("a negative time span: sleeps and timeouts take zero or more");
+  return (Instant::from_ns(seam::monotonic_ns()) + Duration(span)).ns();
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+bool cancel_requested() {
+  return cancel_reason() != CancelReason::none;
+}
+
+CancelReason cancel_reason() {
+  TaskCore* task = this_task();
+  if (task == nullptr) return CancelReason::none;
+  if (task->scope != nullptr && task->scope->deadline_within != seam::no_deadline)
+    expire_deadlines(*task, seam::monotonic_ns());
+  return requested_for(*task).reason;
+}
+
+void cancel_scope() {
+  TaskCore* task = task_here();
+  if (task->scope == nullptr) throw std::logic_error("cancel_scope: no scope is open around the caller");
+  request_scope(*task->scope, CancelReason::user);
+}
+
+std::chrono::nanoseconds time_left() {
+  const TaskCore* task = this_task();
+  if (task == nullptr || task->scope == nullptr || task->scope->deadline_within == seam::no_deadline)
+    return std::chrono::nanoseconds::max();
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, task->scope->deadline_within - seam::monotonic_ns()));
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What: the walks over cancel scopes; see include/weft/detail/scope_core.hpp for the rules.
+#pragma once
+
+#include "weft/detail/task_core.hpp"
+#include "weft/scope.hpp"
+
+namespace weft::inline v0::detail {
+
+// Who asks the task to stop: the outermost requested scope up to the first shield, or the handle of a task on the way.
+struct CancelView {
+  const void* scope = nullptr;  // null: nobody
+  CancelReason reason = CancelReason::none;
+  ScopeCore* core = nullptr;  // null: a task's handle
+};
+// Does not look at whether the task unwinds.
+CancelView requested_for(const TaskCore& task);
+// By its handle.
+void request_task(TaskCore& task, CancelReason reason);
+// The same for an unstarted child of this scope; costs a load and a compare while nothing is cancelled [SCP-4].
+bool is_cancelled(ScopeCore& scope);
+// A cheap look whether requested_for might find something; a deadline around the task counts as maybe.
+inline bool cancel_pending(TaskCore& task) {
+  return (task.scope != nullptr && (task.scope->deadline_within != seam::no_deadline || is_cancelled(*task.scope))) ||
+         task.own_cancel() != CancelReason::none;
+}
+// Unwinding, anywhere in the chain of fibers that runs: nothing is raised then.
+bool is_unwinding();
+
+// Before a task's first park [SCP-2].
+void register_task(TaskCore& task);
+void unregister_task(TaskCore& task);
+
+// Deadlines that have passed become requests. Returns whether one has.
+bool expire_deadlines(TaskCore& task, std::int64_t now);
+
+[[noreturn]] void raise_cancelled(TaskCore& task, const CancelView& view);
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "sched/search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "sched/park.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+constexpr std::int64_t spin_ns = 20'000;    // a searcher looks that long before it sleeps
+constexpr std::int64_t watch_ns = 100'000;  // the watch looks that often
+constexpr std::int64_t longest_watch_ns = 2'000'000;
+constexpr std::int64_t steal_ready_ns = 10'000;  // ready tasks are stolen when they would wait this long
+constexpr std::size_t steal_limit = 32;
+
+TaskCore* task_of_timer(TimerNode& node) {
+  return reinterpret_cast<TaskCore*>(reinterpret_cast<std::byte*>(&node) - TaskCore::timer_offset);
+}
+
+// What a thief remembers of a neighbour, to see whether it moves.
+struct Glimpse {
+  std::uint64_t tick = 0;
+  std::int64_t at = 0;
+};
+
+class Search {
+ public:
+  explicit Search(Worker& worker) : worker_(worker), runtime_(*worker.runtime) {}
+
+  // Everything that may be run now, the own things first, in an order that lets nothing starve.
+  Entry look() {
+    if (worker_.kept) return std::exchange(worker_.kept, {});
+    refresh_clock();
+    if (const Entry entry = runtime_.global.pop()) {
+      ++worker_.counters.global_pops;
+      return entry;
+    }
+    if (const Entry entry = worker_.pinned.pop()) return entry;
+    if (const Entry entry = worker_.pop_inbox()) return entry;
+    // Every second full look takes the oldest of the unstarted before the ready ones.
+    if ((worker_.picks & 64) != 0) {
+      if (const Entry entry = worker_.deque.take_oldest()) return entry;
+    }
+    if (const Entry entry = worker_.ready.pop_front()) return entry;
+    if (const Entry entry = worker_.ready.pop_slot()) return entry;
+    return worker_.deque.take_oldest();
+  }
+
+  // `patient`: a neighbour's only entry is left to it; after a doze it is not, if it has not moved.
+  Entry steal(bool patient) {
+    if (!worker_.steals) return {};
+    const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
+    const unsigned first = count > 1 ? static_cast<unsigned>(worker_.random.below(count)) : 0;
+    for (unsigned i = 0; i < count; ++i) {
+      Worker& victim = runtime_.worker((first + i) % count);
+      if (&victim == &worker_) continue;
+      if (const Entry entry = steal_from(victim, patient)) return entry;
+    }
+    return {};
+  }
+
+  // Is there anything that this worker could run or steal? For the recheck before sleeping.
+  bool something() {
+    if (!runtime_.global.empty() || !worker_.inbox.empty() || !worker_.pinned.empty()) return true;
+    const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < count; ++i)
+      if (runtime_.worker(i).deque.size() >= 2 && &runtime_.worker(i) != &worker_) return true;
+    return false;
+  }
+
+  void refresh_clock() {
+    const std::int64_t now = seam::monotonic_ns();
+    worker_.now.store(now, std::memory_order_relaxed);
+    if (worker_.next_timer.load(std::memory_order_relaxed) <= now) fire_timers(worker_, worker_, now);
+  }
+
+  void glimpse_all() {
+    const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
+    const std::int64_t now = seam::monotonic_ns();
+    for (unsigned i = 0; i < count && i < glimpses_.size(); ++i)
+      glimpses_[i] = {runtime_.worker(i).tick.load(std::memory_order_relaxed), now};
+  }
+
+ private:
+  Entry steal_from(Worker& victim, bool patient) {
+    const Glimpse seen = victim.index < glimpses_.size() ? glimpses_[victim.index] : Glimpse{};
+    const std::uint64_t tick = victim.tick.load(std::memory_order_relaxed);
+    const bool still = !patient && seen.at != 0 && seen.tick == tick;
+    const std::size_t unstarted = victim.deque.size();
+    if (unstarted >= 2 || (unstarted == 1 && still)) {
+      const Deque::Stolen stolen = victim.deque.steal_batch(worker_.deque, unstarted >= 8 ? 4 : 1);
+      if (stolen.outcome == Deque::Theft::taken) {
+        ++worker_.counters.steals;
+        return stolen.entry;
+      }
+    }
+    const std::size_t ready = victim.ready.size();
+    if (ready == 0 || seen.at == 0) return {};
+    const std::int64_t elapsed = seam::monotonic_ns() - seen.at;
+    const std::uint64_t moved = tick - seen.tick;
+    const bool old =
+        moved == 0 ? elapsed >= steal_ready_ns
+                   : static_cast<std::int64_t>(ready) * elapsed / static_cast<std::int64_t>(moved) >= steal_ready_ns;
+    if (!old) return {};
+    Chain taken;
+    const std::size_t count = victim.ready.steal(taken, steal_limit, false);
+    if (count == 0) return {};
+    worker_.counters.ready_steals += count;
+    const Entry first = taken.pop_front();
+    if (count > 1) worker_.ready.append(taken, count - 1);
+    return first;
+  }
+
+  Worker& worker_;
+  RuntimeCore& runtime_;
+  std::array<Glimpse, 64> glimpses_{};
+};
+
+}  // namespace
+
+std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now) {
+  std::size_t fired_total = 0;
+  const bool own = &worker == &owner;
+  Chain woken;
+  std::size_t woken_count = 0;
+  own ? owner.wheel_lock.lock_owner() : owner.wheel_lock.lock_other();
+  TaskCore* late_list = nullptr;
+  owner.wheel.advance(now, [&](TimerNode& node) {
+    ++fired_total;
+    TaskCore* task = task_of_timer(node);
+    const TaskMoment moment = task->word.look();
+    const std::int64_t deadline = task->deadline.load(std::memory_order_relaxed);
+    if (moment.state() == TaskState::parking && deadline > now && deadline != seam::no_deadline) {
+      // Armed for an earlier wait; the present one ends later.
+      node.next = reinterpret_cast<TimerLink*>(late_list);
+      late_list = task;
+      return;
+    }
+    task->timer_place.store(0, std::memory_order_release);
+    if (moment.state() != TaskState::parking || deadline > now) {
+      ++worker.counters.timers_stale;
+      return;
+    }
+    const TaskWord::Wake outcome = task->word.wake(moment.ticket(), WakeReason::timeout);
+    if (outcome == TaskWord::Wake::lost) ++worker.counters.timers_stale;
+    if (outcome != TaskWord::Wake::queue_it) return;
+    ++worker.counters.timers_fired;
+    task->word.make_runnable();
+    if (task->flags & task_pinned || task->strand != nullptr) {
+      make_ready(task, WakeReason::timeout);
+    } else {
+      woken.push_back(Entry(task, entry_task));
+      ++woken_count;
+    }
+  });
+  while (late_list != nullptr) {
+    TaskCore* task = late_list;
+    late_list = reinterpret_cast<TaskCore*>(task->timer.next);
+    task->timer.next = nullptr;
+    owner.wheel.insert(task->timer, task->deadline.load(std::memory_order_relaxed));
+  }
+  owner.next_timer.store(owner.wheel.next_deadline(), std::memory_order_relaxed);
+  own ? owner.wheel_lock.unlock_owner() : owner.wheel_lock.unlock_other();
+  if (woken_count == 0) return fired_total;
+  if (worker.steals) {
+    worker.ready.append(woken, woken_count);
+  } else {
+    while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
+  }
+  if (woken_count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
+  return fired_total;
+}
+
+void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
+  const Entry entry(task, entry_task);
+  Worker& last = runtime.worker(task->last_worker);
+  // Towards the worker it ran on, if that one is awake and keeps up; else whoever has time.
+  if (last.state.load(std::memory_order_relaxed) == WorkerState::active &&
+      last.inbox_size.load(std::memory_order_relaxed) < 64 && runtime.options.policy == RuntimeOptions::Policy::steal) {
+    last.push_inbox(entry);
+    seam::fence(std::memory_order_seq_cst);
+    if (last.state.load(std::memory_order_relaxed) != WorkerState::active) IdleSet::notify(last.idle_node);
+    return;
+  }
+  inject(runtime, entry);
+}
+
+void worker_loop(Worker& worker, Until until) {
+  RuntimeCore& runtime = *worker.runtime;
+  Search search(worker);
+  worker.state.store(WorkerState::active, std::memory_order_relaxed);
+  const auto over = [&] {
+    switch (until) {
+      case Until::stopped:
+        return runtime.stopping.load(std::memory_order_acquire);
+      case Until::main_done:
+        return runtime.run_done.load(std::memory_order_acquire) != 0;
+      case Until::drained:
+        return runtime.live.none_alive() || seam::monotonic_ns() >= runtime.drain_deadline;
+    }
+    return true;
+  };
+  while (!over()) {
+    if (const Entry entry = search.look()) {
+      ++worker.counters.dispatches;
+      run_entry(worker, entry);
+      continue;
+    }
+    // Nothing of its own.
+    runtime.idle.begin_search();
+    worker.state.store(WorkerState::idle_spin, std::memory_order_relaxed);
+    Entry found;
+    std::int64_t started = seam::monotonic_ns();
+    std::int64_t watch = watch_ns;
+    bool patient = true;
+    search.glimpse_all();
+    for (;;) {
+      found = search.look();
+      if (!found) found = search.steal(patient);
+      if (found || over()) break;
+      if (patient && seam::monotonic_ns() - started < spin_ns) {
+        for (int i = 0; i < 32; ++i) seam::pause();
+        continue;
+      }
+      // To sleep.
+      const bool watches = runtime.idle.announce(worker.idle_node) == IdleSet::Sleep::watch;
+      worker.state.store(WorkerState::sleep, std::memory_order_relaxed);
+      seam::heavy_fence();  // announced before the look; pairs with every pusher's
+      if (!search.something() && !over()) {
+        ++worker.counters.sleeps;
+        std::int64_t deadline = worker.next_timer.load(std::memory_order_relaxed);
+        if (watches) deadline = std::min(deadline, seam::monotonic_ns() + watch);
+        if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
+        search.glimpse_all();
+        seam::WaitResult result = IdleSet::sleep(worker.idle_node, deadline);
+        if (result == seam::WaitResult::timed_out && watches && !runtime.idle.keep_watch(worker.idle_node)) {
+          // Nobody is active any more: on without a watch, but for timers.
+          result = IdleSet::sleep(worker.idle_node, worker.next_timer.load(std::memory_order_relaxed));
+        }
+        if (result == seam::WaitResult::woken) {
+          patient = true;
+          started = seam::monotonic_ns();
+          watch = watch_ns;
+        } else {
+          patient = false;
+          watch = std::min(watch * 2, longest_watch_ns);
+        }
+      }
+      if (!runtime.idle.retract(worker.idle_node)) {
+        // A waker has moved it: the token is there or on its way.
+        if (worker.idle_node.wake.load(std::memory_order_acquire) != 0)
+          worker.idle_node.wake.store(0, std::memory_order_relaxed);
+      }
+      worker.state.store(WorkerState::idle_spin, std::memory_order_relaxed);
+    }
+    worker.state.store(WorkerState::active, std::memory_order_relaxed);
+    if (IdleNode* node = runtime.idle.found_work()) {
+      ++worker.counters.futex_wakes;
+      IdleSet::notify(*node);
+    }
+    if (found) {
+      ++worker.counters.dispatches;
+      run_entry(worker, found);
+    }
+  }
+}
+
+}  // namespace weft::inline v0::detail

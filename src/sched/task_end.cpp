@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "sched/task_end.hpp"
+
+#include <mutex>
+#include <new>
+#include <typeinfo>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "sched/dispatch.hpp"
+#include "sched/job.hpp"
+#include "sched/park.hpp"
+#include "sched/records.hpp"
+#include "sched/scope.hpp"
+#include "sched/strand.hpp"
+#include "sched/waiters.hpp"
+#include "weft/detail/nursery_core.hpp"
+#include "weft/fiber_error.hpp"
+#include "weft/trace.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+bool is_type(const std::exception_ptr& failure, const std::type_info& type) {
+  return *failure.__cxa_exception_type() == type;
+}
+
+// Nobody will ever look at it: say so, with what is known.
+void report_detached(const TaskCore& task, const std::exception_ptr& failure) {
+  std::string text = "weft: detached task " + std::to_string(task.id);
+  if (task.name != nullptr) text += std::string(" \"") + task.name + "\"";
+  text += " failed: ";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    text += error.what();
+    text += "\n" + to_string(trace());
+  } catch (...) {
+    text += "an exception that is not a std::exception\n" + to_string(trace());
+  }
+  text += std::string("  spawned at ") + task.site.file_name() + ":" + std::to_string(task.site.line()) + "\n";
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const long n = sys::write(2, text.data() + done, text.size() - done);
+    if (sys::is_error(n)) break;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void drop_outcome(TaskCore* task) noexcept {
+  if (task->flags & task_failed) {
+    reinterpret_cast<std::exception_ptr*>(task->room)->~exception_ptr();
+  } else if (task->flags & task_has_result) {
+    task->code(task, TaskOp::drop_result);
+  }
+  task->flags &= static_cast<std::uint16_t>(~(task_failed | task_has_result));
+}
+
+}  // namespace
+
+void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
+  bool first = false;
+  {
+    const std::lock_guard guard(nursery.scope.lock);
+    if (nursery.first == nullptr) {
+      nursery.first = std::move(failure);
+      first = true;
+    } else if (nursery.first != failure) {
+      try {
+        if (nursery.others == nullptr) nursery.others = new std::vector<std::exception_ptr>;
+        nursery.others->push_back(std::move(failure));
+      } catch (...) {
+        // No memory to keep it: the first failure stays.
+      }
+    }
+  }
+  if (first) request_scope(nursery.scope, CancelReason::sibling);
+}
+
+void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
+  auto& worker = static_cast<Worker&>(*this_worker());
+  RuntimeCore& runtime = *worker.runtime;
+  NurseryCore* nursery = task->nursery;
+  unregister_task(*task);
+  if (failure != nullptr) [[unlikely]] {
+    if (is_type(failure, typeid(Cancelled))) cancelled = true;
+    new (task->room) std::exception_ptr(failure);
+    task->flags |= task_failed;
+    if (!cancelled) {
+      if (nursery != nullptr) {
+        nursery_failed(*nursery, failure);
+      } else if (task->life.load(std::memory_order_acquire) & life_dropped) {
+        runtime.detached_failures.fetch_add(1, std::memory_order_relaxed);
+        report_detached(*task, failure);
+        task->flags |= task_observed;
+      }
+    }
+    failure = nullptr;
+  }
+  TaskCore* owner = nursery != nullptr ? nursery->owner : nullptr;
+  StrandCore* strand = task->strand;
+  const bool main = task->flags & task_main;
+  const bool in_place = task->flags & task_in_place;
+  forget_timer(*task);
+  task->word.finish(cancelled);
+  seam::light_fence();  // pairs with the heavy fence of who begins to wait for it
+  if (task->waiters.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    wake_waiters(*task);
+  // [TASK-2]
+  const std::uint32_t life = task->life.load(std::memory_order_acquire);
+  if ((life & life_dropped) || (task->life.fetch_or(life_ended, std::memory_order_acq_rel) & life_dropped)) {
+    drop_outcome(task);
+    free_record(task);
+  }
+  if (strand != nullptr) [[unlikely]] {
+    give_up_strand(worker, strand);
+    release_strand(strand);
+  }
+  runtime.live.finished(worker.index);
+  if (main) {
+    runtime.run_done.store(1, std::memory_order_release);
+    IdleSet::notify(runtime.worker(0).idle_node);
+  } else if (runtime.draining.load(std::memory_order_relaxed)) [[unlikely]] {
+    IdleSet::notify(runtime.worker(0).idle_node);
+  }
+  if (nursery == nullptr) return;
+  if (in_place) {
+    --nursery->plain;
+  } else if (const std::uint32_t waits = nursery->count.finish_one()) {
+    const TaskMoment now = owner->word.look();
+    if (CountWord::matches(waits, now.ticket())) wake_task(owner, now.ticket(), WakeReason::child);
+  }
+}
+
+void cancel_unstarted(TaskCore* task) {
+  const CancelView view = requested_for(*task);
+  task->code(task, TaskOp::drop_closure);
+  end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), true);
+}
+
+void fail_unstarted(TaskCore* task, std::exception_ptr why) {
+  task->code(task, TaskOp::drop_closure);
+  end_task(task, std::move(why), false);
+}
+
+void drop_handle(TaskCore* task) noexcept {
+  const std::uint32_t life = task->life.load(std::memory_order_acquire);
+  if ((life & life_ended) || (task->life.fetch_or(life_dropped, std::memory_order_acq_rel) & life_ended)) {
+    if ((task->flags & task_failed) && task->nursery == nullptr && !(task->flags & task_observed) &&
+        !is_type(task->failure(), typeid(Cancelled))) [[unlikely]] {
+      if (WorkerCore* here = this_worker()) here->runtime->detached_failures.fetch_add(1, std::memory_order_relaxed);
+      report_detached(*task, task->failure());
+    }
+    drop_outcome(task);
+    free_record(task);
+  }
+}
+
+TaskCore* task_for_job(Worker& worker, Job* job) {
+  TaskCore* task = take_record(&worker);
+  new (task->room) Job*(job);
+  task->code = [](TaskCore* self, TaskOp op) {
+    Job* mine = *reinterpret_cast<Job**>(self->room);
+    if (op == TaskOp::run) mine->run(mine);
+  };
+  task->top = nullptr;
+  task->nursery = job->frame;
+  task->scope = task->birth = &job->frame->scope;
+  task->bindings = nullptr;
+  task->life.store(life_dropped, std::memory_order_relaxed);
+  task->flags = 0;
+  task->strand = nullptr;
+  task->interrupts.store(0, std::memory_order_relaxed);
+  task->id = worker.next_id != worker.end_id ? worker.next_id++ : fresh_task_ids(&worker);
+  task->site = job->frame->owner->site;
+  task->name = nullptr;
+  task->word.make_fresh();
+  worker.runtime->live.started(worker.index);
+  return task;
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What: how tasks end, whether they ran or not, and who is told.
+#pragma once
+
+#include <exception>
+
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v0::detail {
+
+// The body is over. Not after this: the record may be another task's.
+void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
+// It was asked to stop before it started: its closure is destroyed, here, as a task.
+void cancel_unstarted(TaskCore* task);
+void fail_unstarted(TaskCore* task, std::exception_ptr why);
+
+// The handle is gone. The second of this and the end frees the record [TASK-2].
+void drop_handle(TaskCore* task) noexcept;
+
+}  // namespace weft::inline v0::detail

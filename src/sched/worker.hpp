@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// What: a worker: an OS thread that runs tasks, and everything that belongs to it alone.
+//
+//   own stack (`loop`): searches, sleeps, looks at timers          virtual cores: run the tasks
+//
+//     loop --switch--> virtual core --task parks, next is ready--> another task's stack --nothing left--> loop
+//
+// A stack that is left cannot be marked as left from itself: whoever runs next does it (arrive()).
+//
+// Invariants
+//   [WKR-1] `leaving` and `retired` are set by the stack that is about to be left and taken by the next thing that runs
+//           on this worker, before anything else happens there.
+//   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
+// Threads: its own, but for what others may touch: deque, ready (steal), inbox, pinned, wheel (rescue), state, tick.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/inbox.hpp"
+#include "base/random.hpp"
+#include "fiber/carrier.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/ready_queue.hpp"
+#include "sched/timer_wheel.hpp"
+#include "weft/detail/worker_core.hpp"
+
+namespace weft::inline v0::detail {
+
+enum class WorkerState : std::uint8_t { unborn, active, idle_spin, sleep, draining, dead };
+const char* to_string(WorkerState state);
+
+struct WorkerCounters {
+  Tally dispatches;
+  Tally switches;
+  Tally parks;
+  Tally parks_avoided;  // delivered before the stack was left
+  Tally wakes;          // claims won by this worker
+  Tally yields;
+  Tally steals;
+  Tally ready_steals;
+  Tally inbox_pops;
+  Tally global_pops;
+  Tally futex_wakes;
+  Tally sleeps;
+  Tally timers_fired;
+  Tally timers_stale;
+  Tally cores_made;
+  Tally cores_reused;
+  Tally handoffs;
+  Tally rescues;
+};
+
+struct Worker : WorkerCore {
+  static constexpr unsigned core_cache = 64;
+
+  ReadyQueue ready;
+  Inbox inbox;  // wakes by others, and what a stuck neighbour could not run
+  seam::Atomic<std::uint32_t> inbox_size{0};
+  Inbox pinned;  // tasks that may run nowhere else
+  IdleNode idle_node;
+  seam::Atomic<WorkerState> state{WorkerState::unborn};
+
+  FiberCore* loop = nullptr;
+  ThreadEh* thread_eh = nullptr;
+  Carrier* carrier = nullptr;
+
+  TaskCore* leaving = nullptr;  // [WKR-1]
+  bool leaving_yields = false;
+  FiberCore* retired = nullptr;  // [WKR-1]
+  TaskCore* assigned = nullptr;  // [WKR-2]
+  Entry kept;                    // picked on a parking stack that had no virtual core for it
+
+  FiberCore* cores[core_cache] = {};
+  unsigned core_count = 0;
+  unsigned core_shift = 0;  // log2 of the slots of the cached ones
+
+  std::uint64_t picks = 0;
+  unsigned slot_streak = 0;
+  seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
+  Random random{0};
+
+  OwnerLock wheel_lock;
+  TimerWheel wheel;                                          // guarded by wheel_lock
+  seam::Atomic<std::int64_t> next_timer{seam::no_deadline};  // a hint: when to advance the wheel
+  seam::Atomic<const TaskCore*> current{nullptr};            // for dumps and sysmon
+  WorkerCounters counters;
+  long thread_id = 0;
+  bool temporary = false;
+  seam::Thread thread;
+
+  void push_inbox(Entry entry) {
+    inbox_size.fetch_add(1, std::memory_order_relaxed);
+    inbox.push(entry);
+  }
+  Entry pop_inbox() {
+    const Entry entry = inbox.pop();
+    if (entry) {
+      inbox_size.fetch_sub(1, std::memory_order_relaxed);
+      ++counters.inbox_pops;
+    }
+    return entry;
+  }
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "sched/dispatch.hpp"
+#include "sched/park.hpp"
+#include "sched/scope.hpp"
+#include "sched/strand.hpp"
+#include "sched/task_end.hpp"
+#include "weft/detail/nursery_core.hpp"
+#include "weft/runtime.hpp"
+#include "weft/task.hpp"
+
+namespace weft::inline v0 {
+
+const char* to_string(TaskStatus status) {
+  switch (status) {
+    case TaskStatus::created:
+      return "created";
+    case TaskStatus::runnable:
+      return "runnable";
+    case TaskStatus::running:
+      return "running";
+    case TaskStatus::waiting:
+      return "waiting";
+    case TaskStatus::done:
+      return "done";
+    case TaskStatus::failed:
+      return "failed";
+    case TaskStatus::cancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+namespace detail {
+namespace {
+
+bool over(const TaskCore* task) {
+  return task->word.look().state() >= TaskState::done;
+}
+
+// The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
+// here instead of being waited for.
+bool try_in_place(TaskCore* task) {
+  NurseryCore* nursery = task->nursery;
+  if (nursery == nullptr) return false;
+  TaskCore* self = this_task();
+  if (self == nullptr || nursery->owner != self || self->scope != &nursery->scope) return false;
+  return run_own_child(*nursery, task);
+}
+
+}  // namespace
+
+void join_handle(TaskCore* task) {
+  if (over(task) || try_in_place(task)) return;
+  WakeReason reason;
+  join_task(*task, seam::no_deadline, Raise::yes, reason);
+}
+
+bool join_handle_until(TaskCore* task, std::int64_t deadline) {
+  if (over(task)) return true;
+  WakeReason reason;
+  join_task(*task, deadline, Raise::yes, reason);
+  return over(task);
+}
+
+bool join_handle_quietly(TaskCore* task) {
+  if (over(task)) return true;
+  TaskCore& self = *task_here();
+  while (!over(task)) {
+    if (requested_for(self).scope != nullptr) return false;
+    WakeReason reason;
+    join_task(*task, seam::no_deadline, Raise::no, reason);
+  }
+  return true;
+}
+
+void throw_outcome(TaskCore* task) {
+  task->flags |= task_observed;
+  std::rethrow_exception(task->failure());
+}
+
+void cancel_task(TaskCore* task) {
+  request_task(*task, CancelReason::user);
+}
+
+void interrupt_task(TaskCore* task) {
+  task->interrupts.fetch_add(1, std::memory_order_seq_cst);
+  if (task->word.look().state() != TaskState::fresh && task->root != nullptr)
+    task->root->alert.fetch_or(alert_interrupt, std::memory_order_release);
+}
+
+TaskStatus status_of(const TaskCore* task) {
+  switch (task->word.look().state()) {
+    case TaskState::free:
+    case TaskState::fresh:
+      return TaskStatus::created;
+    case TaskState::runnable:
+      return TaskStatus::runnable;
+    case TaskState::running:
+    case TaskState::joining:
+      return TaskStatus::running;
+    case TaskState::parking:
+    case TaskState::suspended:
+      return TaskStatus::waiting;
+    case TaskState::done:
+      return task->flags & task_failed ? TaskStatus::failed : TaskStatus::done;
+    case TaskState::cancelled:
+      return TaskStatus::cancelled;
+  }
+  return TaskStatus::created;
+}
+
+std::string_view name_of(const TaskCore* task) {
+  return task->name != nullptr ? task->name : std::string_view();
+}
+
+void apply_options(TaskCore* task, const TaskOptions& options) {
+  if (!options.name.empty()) {
+    auto* copy = static_cast<char*>(::operator new(options.name.size() + 1));
+    std::memcpy(copy, options.name.data(), options.name.size());
+    copy[options.name.size()] = '\0';
+    task->name = copy;
+    task->flags |= task_named;
+  }
+  if (options.stack_size != 0) {
+    task->flags |= task_own_stack;
+    task->deadline.store(static_cast<std::int64_t>(options.stack_size), std::memory_order_relaxed);
+  }
+  if (options.pinned) task->flags |= task_pinned;
+  if (options.strand != nullptr) {
+    task->strand = options.strand->core();
+    task->strand->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void refuse_empty_task() {
+  throw std::logic_error("this Task handle is empty: it was moved from, or never had a task");
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+std::uint64_t current_task_id() {
+  const TaskCore* task = this_task();
+  return task != nullptr ? task->id : 0;
+}
+
+std::string_view current_task_name() {
+  const TaskCore* task = this_task();
+  return task != nullptr ? name_of(task) : std::string_view();
+}
+
+Strand::Strand() : core_(new StrandCore) {}
+Strand::~Strand() {
+  release_strand(core_);
+}
+
+}  // namespace weft::inline v0
