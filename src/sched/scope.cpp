@@ -219,15 +219,18 @@ void close_scope(ScopeCore& scope, TaskCore* task) {
   FiberCore* self = current_core();
   if (!(self->flags & flag_root)) [[unlikely]]
     --self->open_scopes;
-  if (scope.parent != nullptr && scope.is(scope_linked)) {
-    const std::lock_guard guard(scope.parent->lock);
-    if (scope.prev != nullptr) {
-      scope.prev->next = scope.next;
-    } else {
-      scope.parent->children = scope.next;
-    }
-    if (scope.next != nullptr) scope.next->prev = scope.prev;
+  unlink_scope(scope);
+}
+
+void unlink_scope(ScopeCore& scope) {
+  if (!scope.is(scope_linked)) return;
+  const std::lock_guard guard(scope.parent->lock);
+  if (scope.prev != nullptr) {
+    scope.prev->next = scope.next;
+  } else {
+    scope.parent->children = scope.next;
   }
+  if (scope.next != nullptr) scope.next->prev = scope.prev;
 }
 
 ScopeGuard::ScopeGuard(std::uint8_t flags, std::int64_t deadline) : task_(task_here()) {

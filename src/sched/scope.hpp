@@ -27,6 +27,9 @@ inline bool cancel_pending(TaskCore& task) {
 // Unwinding, anywhere in the chain of fibers that runs: nothing is raised then.
 bool is_unwinding();
 
+// Takes it out of its parent's list, if it is in it.
+void unlink_scope(ScopeCore& scope);
+
 // Before a task's first park [SCP-2].
 void register_task(TaskCore& task);
 void unregister_task(TaskCore& task);

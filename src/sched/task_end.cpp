@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/sys.hpp"
+#include "fiber/bindings.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/job.hpp"
 #include "sched/park.hpp"
@@ -166,7 +167,7 @@ TaskCore* task_for_job(Worker& worker, Job* job) {
   task->top = nullptr;
   task->nursery = job->frame;
   task->scope = task->birth = &job->frame->scope;
-  task->bindings = nullptr;
+  task->bindings = retain_bindings(job->frame->bindings);
   task->life.store(life_dropped, std::memory_order_relaxed);
   task->flags = 0;
   task->strand = nullptr;

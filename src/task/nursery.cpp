@@ -45,6 +45,15 @@ void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
   open_scope(nursery.scope, task, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)), deadline);
 }
 
+void throw_failures(NurseryCore& nursery) {
+  std::exception_ptr first = std::move(nursery.first);
+  if (nursery.others != nullptr) {
+    attach_others(first, std::move(*nursery.others));
+    delete nursery.others;
+  }
+  std::rethrow_exception(std::move(first));
+}
+
 std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failure) {
   if (failure != nullptr) {
     if (is_own_cancel(nursery, failure)) {

@@ -25,6 +25,7 @@ struct NurseryCore {
   CountWord count;
   std::exception_ptr first;                           // guarded by scope.lock
   std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
+  Binding* bindings = nullptr;                        // of a par frame: what its jobs see
 };
 
 // Waits until every child has ended, running those that are still in the caller's deque on the caller's stack.
@@ -32,6 +33,8 @@ void join_children(NurseryCore& nursery);
 // Runs one child that is still at the young end of the caller's deque (`wanted`, or any of this nursery's) on the
 // caller's stack. False: there is none, or it must not.
 bool run_own_child(NurseryCore& nursery, const TaskCore* wanted);
+// Throws the first failure, with the others beside it.
+[[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.
 void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept;
 

@@ -41,6 +41,7 @@ enum ScopeFlag : std::uint8_t {
   scope_shield = 1,   // requests from above stop here
   scope_nursery = 2,  // wakes its owner only by the count of its children
   scope_lazy = 4,     // a request wakes nobody
+  scope_extras = 16,  // a par frame that holds bindings, or stands in an inner fiber
   scope_linked = 8,   // stands in its parent's list; guarded by the parent's lock
 };
 
