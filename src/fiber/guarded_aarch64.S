@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(body, argument): calls body(argument) and returns null, or the exception that left it. Its
+// weft_guarded_call(body, task, op): calls body(task, op) and returns null, or the exception that left it. Its
 // personality takes the trace in the search phase, while the throwing frames still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
@@ -21,6 +21,7 @@ weft_guarded_call:
   .cfi_def_cfa_register x29
   mov x9, x0
   mov x0, x1
+  mov w1, w2
   blr x9
   mov x0, xzr
   .globl weft_guarded_landing

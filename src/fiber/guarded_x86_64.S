@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(body, argument): calls body(argument) and returns null, or the exception that left it. Its
+// weft_guarded_call(body, task, op): calls body(task, op) and returns null, or the exception that left it. Its
 // personality takes the trace in the search phase, while the throwing frames still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
@@ -19,6 +19,7 @@ weft_guarded_call:
   .cfi_def_cfa_register rbp
   movq %rdi, %rax
   movq %rsi, %rdi
+  movl %edx, %esi
   call *%rax
   xorl %eax, %eax
   .globl weft_guarded_landing

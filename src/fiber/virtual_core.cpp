@@ -65,22 +65,10 @@ void destroy_virtual_core(Carrier& carrier, FiberCore* core) noexcept {
   give_core(carrier, core);
 }
 
-#if defined(WEFT_CONTEXT_BOOST)
-
-std::exception_ptr guarded_call(void (*body)(void*), void* argument) noexcept {
-  try {
-    body(argument);
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
-  }
-}
-
-#else
+#if !defined(WEFT_CONTEXT_BOOST)
 
 extern "C" {
 
-_Unwind_Exception* weft_guarded_call(void (*body)(void*), void* argument);
 extern char weft_guarded_landing[];
 
 _Unwind_Reason_Code weft_guard_personality(int version, _Unwind_Action actions, _Unwind_Exception_Class /*language*/,
@@ -101,24 +89,13 @@ _Unwind_Reason_Code weft_guard_personality(int version, _Unwind_Action actions, 
 
 }  // extern "C"
 
-namespace {
-
-[[gnu::noinline, gnu::cold]] std::exception_ptr taken(_Unwind_Exception* exception) noexcept {
+std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept {
   __cxxabiv1::__cxa_begin_catch(exception);
   std::exception_ptr failure = std::current_exception();
   if (failure == nullptr) failure = std::make_exception_ptr(std::runtime_error("an exception that is not C++'s"));
   __cxxabiv1::__cxa_end_catch();
   attach_trace(current_core(), failure);
   return failure;
-}
-
-}  // namespace
-
-std::exception_ptr guarded_call(void (*body)(void*), void* argument) noexcept {
-  _Unwind_Exception* exception = weft_guarded_call(body, argument);
-  if (exception == nullptr) [[likely]]
-    return nullptr;
-  return taken(exception);
 }
 
 #endif

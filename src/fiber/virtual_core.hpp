@@ -17,13 +17,40 @@ struct _Unwind_Exception;
 
 namespace weft::inline v0::detail {
 
+enum class TaskOp : std::uint8_t;
+
 // Runs `loop(core)`, which never returns, once it is switched to. Throws StackError.
 FiberCore* create_virtual_core(Carrier& carrier, std::size_t stack_size, void (*loop)(FiberCore*));
 void destroy_virtual_core(Carrier& carrier, FiberCore* core) noexcept;
 
-// Calls body(argument). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
+#if defined(WEFT_CONTEXT_BOOST)
+
+// The exception that left body(task, op), or null.
+inline std::exception_ptr guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task, TaskOp op) noexcept {
+  try {
+    body(task, op);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+#else
+
+extern "C" _Unwind_Exception* weft_guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task, TaskOp op);
+std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept;
+
+// Calls body(task, op). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
 // fiber; null if it returned.
-std::exception_ptr guarded_call(void (*body)(void*), void* argument) noexcept;
+[[gnu::always_inline]] inline std::exception_ptr guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task,
+                                                              TaskOp op) noexcept {
+  _Unwind_Exception* exception = weft_guarded_call(body, task, op);
+  if (exception == nullptr) [[likely]]
+    return nullptr;
+  return take_exception(exception);
+}
+
+#endif
 
 // A boundary on the stack of `self`: a task runs here that is not the one below. Signal walks end at it, it has its own
 // exception state and bindings. Takes effect between construction and destruction.

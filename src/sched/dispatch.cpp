@@ -29,19 +29,6 @@ void tell_root(Worker& worker, FiberCore* root) {
   root->worker = &worker;
 }
 
-void call_code(void* raw) {
-  auto* task = static_cast<TaskCore*>(raw);
-  task->code(task, TaskOp::run);
-}
-
-// From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
-void run_body(TaskCore* task) {
-  if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
-    return cancel_unstarted(task);
-  std::exception_ptr failure = guarded_call(call_code, task);
-  end_task(task, std::move(failure), false);
-}
-
 // Runs one task on this virtual core.
 void run_task(FiberCore* core, TaskCore* task) {
   Worker& worker = *static_cast<Worker*>(core->worker);
@@ -286,32 +273,6 @@ void requeue_yielder(Worker& worker, TaskCore* task) {
   } else {
     inject(*worker.runtime, entry);
   }
-}
-
-void run_in_place(Worker& worker, TaskCore* joiner, TaskCore* child) {
-  FiberCore* self = current_core();
-  FiberCore* root = self->root;
-  worker.count_tick();
-  ++worker.ran_in_place;
-  joiner->word.join_in_place();
-  child->root = root;
-  child->last_worker = static_cast<std::uint16_t>(worker.index);
-  child->flags |= task_in_place;
-  (void)child->word.run_on(worker.index + 1);
-  root->task = child;
-  root->interrupts = &child->interrupts;
-  if (child->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  {
-    const Boundary boundary(self, std::exchange(child->bindings, nullptr));
-    run_body(child);
-  }
-  auto* now = static_cast<Worker*>(root->worker);  // it may have parked and come back elsewhere
-  root->task = joiner;
-  root->interrupts = &joiner->interrupts;
-  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  (void)joiner->word.run_on(now->index + 1);
 }
 
 }  // namespace weft::inline v0::detail

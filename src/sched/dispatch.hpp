@@ -38,8 +38,8 @@ enum class Until : std::uint8_t {
 };
 void worker_loop(Worker& worker, Until until);
 
-// Runs `child`, which the caller has taken from its deque, on the caller's stack.
-void run_in_place(Worker& worker, TaskCore* joiner, TaskCore* child);
+// From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
+void run_body(TaskCore* task);
 
 void record_current(Worker& worker, const TaskCore* task);
 

@@ -28,8 +28,9 @@ class LiveCount {
 
   unsigned outside() const { return shards_; }
 
-  // For spawns that are inlined; worker i's own.
+  // For spawns and ends that are inlined; worker i's own.
   seam::Atomic<std::uint64_t>& started_shard(unsigned shard) { return shard_[shard].started; }
+  seam::Atomic<std::uint64_t>& finished_shard(unsigned shard) { return shard_[shard].finished; }
 
   void started(unsigned shard) { count(shard, shard_[shard].started, std::memory_order_relaxed); }
   void finished(unsigned shard) { count(shard, shard_[shard].finished, std::memory_order_release); }

@@ -83,8 +83,9 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->runtime = this;
     worker->idle = &idle.summary();
     worker->started = &live.started_shard(i);
+    worker->finished = &live.finished_shard(i);
     worker->steals = options.policy == RuntimeOptions::Policy::steal;
-    worker->in_place = options.in_place;
+    worker->in_place = options.in_place && worker->steals;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));

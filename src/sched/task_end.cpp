@@ -8,6 +8,7 @@
 
 #include "base/sys.hpp"
 #include "fiber/bindings.hpp"
+#include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/job.hpp"
 #include "sched/park.hpp"
@@ -109,7 +110,9 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
     wake_waiters(*task);
   // [TASK-2]
   const std::uint32_t life = task->life.load(std::memory_order_acquire);
-  if ((life & life_dropped) || (task->life.fetch_or(life_ended, std::memory_order_acq_rel) & life_dropped)) {
+  if (task->flags & task_held) {
+    task->life.store(life | life_ended, std::memory_order_relaxed);
+  } else if ((life & life_dropped) || (task->life.fetch_or(life_ended, std::memory_order_acq_rel) & life_dropped)) {
     drop_outcome(task);
     free_record(task);
   }
@@ -133,6 +136,13 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   }
 }
 
+void run_body(TaskCore* task) {
+  if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
+    return cancel_unstarted(task);
+  std::exception_ptr failure = guarded_call(task->code, task, TaskOp::run);
+  end_task(task, std::move(failure), false);
+}
+
 void cancel_unstarted(TaskCore* task) {
   const CancelView view = requested_for(*task);
   task->code(task, TaskOp::drop_closure);
@@ -146,6 +156,8 @@ void fail_unstarted(TaskCore* task, std::exception_ptr why) {
 
 void drop_handle(TaskCore* task) noexcept {
   const std::uint32_t life = task->life.load(std::memory_order_acquire);
+  if ((life & life_ended) && !(task->flags & (task_failed | task_has_result | task_named))) [[likely]]
+    return free_record(task);
   if ((life & life_ended) || (task->life.fetch_or(life_dropped, std::memory_order_acq_rel) & life_ended)) {
     if ((task->flags & task_failed) && task->nursery == nullptr && !(task->flags & task_observed) &&
         !is_type(task->failure(), typeid(Cancelled))) [[unlikely]] {

@@ -19,6 +19,9 @@
 //           them. All old ones together are smaller than the present one.
 //   [DEQ-5] A batch is taken entry by entry, each with its own fence and CAS. The thief may not run on with the bottom_
 //           that it saw at the start: the owner pops without CAS whatever is above the top_ it saw.
+//   [DEQ-6] The last entry needs the CAS only against thieves that are at work: a thief counts itself in, runs its heavy
+//           fence, then looks; the owner lowers bottom_, runs its light fence, then looks whether one is counted (before
+//           it looks at top_, which one that has just left may have moved). So fork and join on a deque of one costs no locked instruction.
 // Threads: push, pop, take_oldest, and steal_batch on the deque that receives: the owner. steal, steal_batch on the
 // victim, size: any.
 // Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the
@@ -93,11 +96,15 @@ class Deque {
     // release, here and below: a thief that reads bottom_ from one of these stores must see the earlier pushes too.
     bottom_.store(index, std::memory_order_release);
     seam::light_fence();  // [DEQ-1], pairs with the heavy_fence in steal
+    // acquire, and before top_: who has counted itself out has moved top_ before.
+    const bool alone = thieves_.load(std::memory_order_acquire) == 0;
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     const std::int64_t left = distance(top, index);
     if (left > 0) return buffer->get(index);
     Entry entry;
     if (left == 0) {
+      // Nobody steals: whoever begins now sees bottom_ as it is, and that the deque is empty [DEQ-6].
+      if (alone) return buffer->get(index);
       // seq_cst: one total order with the thieves' CAS and the fences; the loser leaves the entry alone [DEQ-1].
       if (top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
         entry = buffer->get(index);
@@ -121,11 +128,13 @@ class Deque {
   }
 
   [[nodiscard]] Stolen steal() noexcept {
-    // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
-    std::uint64_t top = top_.load(std::memory_order_acquire);
+    const std::uint64_t top = top_.load(std::memory_order_relaxed);
     // The fence may be a costly one, so only after a look that something is there.
     if (distance(top, bottom_.load(std::memory_order_relaxed)) <= 0) return {};
-    return steal_at(top);
+    thieves_.fetch_add(1, std::memory_order_seq_cst);  // before the fence [DEQ-6]
+    const Stolen stolen = steal_at();
+    thieves_.fetch_sub(1, std::memory_order_release);
+    return stolen;
   }
 
   // Up to limit entries, at most half (rounded up) of what is there: the oldest is returned, the others go to into, in
@@ -198,7 +207,9 @@ class Deque {
   // Right across the wraparound of the counters.
   static std::int64_t distance(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
 
-  Stolen steal_at(std::uint64_t top) noexcept {
+  Stolen steal_at() noexcept {
+    // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
+    std::uint64_t top = top_.load(std::memory_order_acquire);
     seam::heavy_fence();  // [DEQ-1], pairs with the light_fence in pop
     // acquire: pairs with the owner's release stores of bottom_; slot, item and buffer are visible.
     if (distance(top, bottom_.load(std::memory_order_acquire)) <= 0) return {};
@@ -232,6 +243,7 @@ class Deque {
   }
 
   alignas(cache_line) seam::Atomic<std::uint64_t> top_;     // everybody, by CAS
+  seam::Atomic<std::uint32_t> thieves_{0};                  // that are between their fence and their CAS
   alignas(cache_line) seam::Atomic<std::uint64_t> bottom_;  // written by the owner
   seam::Atomic<Buffer*> buffer_;                            // written by the owner, rarely
   Buffer::Owner newest_buffer_;                             // owner only; the same buffer, and who frees it

@@ -67,7 +67,7 @@ void task_code(TaskCore* task, TaskOp op) {
         std::invoke(taken.body);
       } else {
         Room<R>::put(task, std::invoke(taken.body));
-        task->flags |= task_has_result;
+        if constexpr (!std::is_trivially_destructible_v<R> || !fits_room<R>) task->flags |= task_has_result;
       }
       break;
     }

@@ -52,15 +52,15 @@ enum EntryKind : unsigned { entry_task = 0, entry_job = 1, entry_strand = 2 };
 
 enum TaskFlag : std::uint16_t {
   task_failed = 1,         // the room holds an exception_ptr
-  task_has_result = 2,     // the room holds the result
+  task_has_result = 2,     // the room holds a result that must be destroyed
   task_pinned = 4,         // stays on the worker that it first ran on
   task_own_stack = 8,      // asked for a stack size
-  task_detached = 16,      // nobody waits for it: its failure is printed
   task_thread = 32,        // a plain thread's: waking it is a futex wake
   task_observed = 64,      // somebody looked at its outcome
   task_named = 128,        // `name` was copied
   task_migrate = 256,      // migration_check: next time elsewhere
   task_in_place = 512,     // runs on its joiner's stack
+  task_held = 8192,        // by a handle that its joiner is just using: it cannot be dropped meanwhile
   task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
   task_big_stack = 2048,   // runs on a stack of its own size
   task_main = 4096,        // of run(): worker 0 waits for it

@@ -46,6 +46,7 @@ struct WorkerCore {
   bool steals = true;                                 // the policy: false puts everything into the shared queue
   Tally ran_in_place;
   seam::Atomic<std::uint64_t>* started = nullptr;  // this worker's shard of LiveCount
+  seam::Atomic<std::uint64_t>* finished = nullptr;
 
   void count_tick() { tick.store(tick.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };

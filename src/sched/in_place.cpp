@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Running a child on its joiner's stack: the fork-join path of nurseries, flat, because it is the one that counts
+// nanoseconds. What is rare goes through the general functions.
+//
+// A boundary separates the two tasks: the child's record is current, with its own scope and bindings, empty exception
+// globals; signal walks end at it. The joiner's word says JOINING. If the child parks, its top is this stack.
+#include <utility>
+
+#include "fiber/bindings.hpp"
+#include "fiber/virtual_core.hpp"
+#include "sched/dispatch.hpp"
+#include "sched/scope.hpp"
+#include "sched/task_end.hpp"
+#include "weft/detail/nursery_core.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+// May tasks run on the stack at hand, below what stands there now? Half of it must be left.
+[[gnu::always_inline]] inline bool room_in_place(const TaskCore& joiner, const FiberCore& self) {
+  if ((joiner.flags & (task_pinned | task_big_stack | task_thread)) || joiner.strand != nullptr) return false;
+  const std::uintptr_t floor = self.slot.floor();
+  return stack_pointer() - floor >= (reinterpret_cast<std::uintptr_t>(&self) - floor) / 2;
+}
+
+// The child runs inside an inner fiber, or bindings are about.
+[[gnu::noinline]] void run_inside_boundary(FiberCore* self, TaskCore* child) {
+  const Boundary boundary(self, std::exchange(child->bindings, nullptr));
+  run_body(child);
+}
+
+[[gnu::noinline, gnu::cold]] void end_with(TaskCore* child, _Unwind_Exception* exception) {
+#if defined(WEFT_CONTEXT_BOOST)
+  (void)exception;
+  end_task(child, nullptr, false);
+#else
+  end_task(child, exception != nullptr ? take_exception(exception) : nullptr, false);
+#endif
+}
+
+// The plain case: on a virtual core's own frames, without bindings.
+[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child) {
+  FiberCore* const below = std::exchange(root->child, nullptr);
+  ThreadEh* thread = root->thread_eh;
+  const EhGlobals eh{thread->caught, thread->uncaught, 0};
+  *thread = {nullptr, 0};
+#if defined(WEFT_CONTEXT_BOOST)
+  run_body(child);
+  constexpr bool ended = true;
+#else
+  _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
+  worker = root->worker;  // it may have parked and come back elsewhere
+  constexpr std::uint16_t plain_end = task_in_place | task_held | task_has_result;
+  const bool plain = exception == nullptr && (child->flags & ~plain_end) == 0 &&
+                     child->timer_place.load(std::memory_order_acquire) == 0 && (child->flags & task_held);
+  bool ended = false;
+  if (plain) [[likely]] {
+    // end_task for a child that never parked and whose handle the joiner holds.
+    child->word.finish(false);
+    seam::light_fence();  // [JOIN-1]
+    if (child->waiters.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+      child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
+      worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
+      --nursery.plain;
+      ended = true;
+    }
+  }
+  if (!ended) end_with(child, exception);
+#endif
+  root->child = below;
+  thread = root->thread_eh;
+  *thread = {eh.caught, eh.uncaught};
+}
+
+}  // namespace
+
+bool run_own_child(NurseryCore& nursery, const TaskCore* wanted) {
+  FiberCore* self = current_core();
+  FiberCore* root = self->root;
+  WorkerCore* worker = root->worker;
+  TaskCore* joiner = nursery.owner;
+  if (worker == nullptr || !worker->in_place || !room_in_place(*joiner, *self)) [[unlikely]]
+    return false;
+  const Entry entry = worker->deque.pop();
+  if (!entry) return false;
+  TaskCore* child = entry.as<TaskCore>();
+  if (entry.kind() != entry_task || child->nursery != &nursery || (wanted != nullptr && child != wanted)) {
+    (void)worker->deque.push(entry);  // it came from there: there is room
+    return false;
+  }
+  worker->count_tick();
+  ++worker->ran_in_place;
+  joiner->word.join_in_place();
+  child->root = root;
+  child->last_worker = static_cast<std::uint16_t>(worker->index);
+  child->flags |= static_cast<std::uint16_t>(task_in_place | (wanted != nullptr ? task_held : 0));
+  (void)child->word.run_on(worker->index + 1);
+  root->task = child;
+  root->interrupts = &child->interrupts;
+  if (child->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  const bool plain = self == root && self->bindings == nullptr && child->bindings == nullptr &&
+                     nursery.scope.clean_epoch.load(std::memory_order_relaxed) ==
+                         cancel_epoch.load(std::memory_order_acquire) &&
+                     child->own_cancel() == CancelReason::none;
+  if (plain) [[likely]] {
+    run_here(worker, root, nursery, child);
+  } else {
+    run_inside_boundary(self, child);
+  }
+  worker = root->worker;
+  root->task = joiner;
+  root->interrupts = &joiner->interrupts;
+  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  (void)joiner->word.run_on(worker->index + 1);
+  return true;
+}
+
+}  // namespace weft::inline v0::detail
