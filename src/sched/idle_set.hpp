@@ -142,12 +142,20 @@ class IdleSet {
     return sleepers_of(now) > 0 && searchers_of(now) == 0;
   }
 
+  // All of one moment.
+  struct Census {
+    unsigned active;
+    unsigned searchers;
+    unsigned sleepers;
+    bool watch;
+  };
+  Census census() const {
+    const std::uint64_t now = look();
+    return {total_of(now) - searchers_of(now) - sleepers_of(now), searchers_of(now), sleepers_of(now), now >> 48 != 0};
+  }
   unsigned sleepers() const { return sleepers_of(look()); }
   unsigned searchers() const { return searchers_of(look()); }
-  unsigned active() const {
-    const std::uint64_t now = look();
-    return total_of(now) - searchers_of(now) - sleepers_of(now);
-  }
+  unsigned active() const { return census().active; }
 
   // For who has no more than a pointer to it (WorkerCore::idle).
   const seam::Atomic<std::uint64_t>& summary() const { return summary_; }

@@ -11,7 +11,7 @@
 //   if (word.none_left(plain)) leave                   owner = joiner's record      (before the RMW)
 //   ticket = task.begin_park()                         encoded = word.finish_one()
 //   if (word.wait(plain, ticket)) { stay; leave }      if (encoded != 0) wake the owner if its ticket matches
-//   park
+//   plain = 0; park
 //   woken, for whatever reason:
 //     if (word.count() == 0) leave
 //     ticket = task.begin_park()
@@ -28,7 +28,9 @@
 //   [CNT-4] What children wrote is visible to the joiner that finds zero (release in finish_one; the adds between are
 //           RMWs and keep the release sequence). A child that gets a ticket sees the joiner parking with it (release
 //           in wait and again, acquire in finish_one).
-//   [CNT-5] Only the joiner writes the low half.
+//   [CNT-5] Only the joiner writes the low half. A ticket may stay there when the joiner has left, for the next round:
+//   no
+//           wake with it finds a wait.
 // Threads: wait, again, none_left: the joiner. add, finish_one: anybody who holds a living child. count: any.
 // Rejected: a waiter bit here and the ticket beside it. Woken by a cancel while the last child runs, the joiner can
 // neither stay (the child's wake goes to the old ticket) nor leave (the child has yet to read the new one).
@@ -38,7 +40,6 @@
 
 #include <cstdint>
 
-#include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/task_word.hpp"
 
@@ -61,20 +62,10 @@ class CountWord {
   }
 
   // The joiner, parking with this ticket, makes its plain count known. True: none are left, it must not park.
-  [[nodiscard]] bool wait(std::int32_t plain, Ticket ticket) {
-    const std::uint64_t change = in_high_half(plain) + encode(ticket);
-    const std::uint64_t old = word_.fetch_add(change, std::memory_order_acq_rel);
-    WEFT_DEBUG(low_half(old) == 0, "a nursery has one joiner");
-    return settled(old + change);
-  }
+  [[nodiscard]] bool wait(std::int32_t plain, Ticket ticket) { return put(plain, ticket); }
 
   // The joiner after a wake, parking once more with this ticket [CNT-2]. True: none are left, it must not park.
-  [[nodiscard]] bool again(Ticket ticket) {
-    const std::uint64_t seen = word_.load(std::memory_order_acquire);
-    if (count_of(seen) == 0) return settled(seen);
-    const std::uint64_t change = std::uint64_t{encode(ticket)} - low_half(seen);  // [CNT-5]: no other writes these bits
-    return settled(word_.fetch_add(change, std::memory_order_acq_rel) + change);
-  }
+  [[nodiscard]] bool again(Ticket ticket) { return count() == 0 || put(0, ticket); }
 
   std::int32_t count() const { return count_of(word_.load(std::memory_order_acquire)); }
   // The joiner's look without an RMW: with what it counted plainly, nothing is left.
@@ -93,11 +84,11 @@ class CountWord {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << count_shift;
   }
 
-  // Nobody waits any more once none are left: the object may be used for another round.
-  bool settled(std::uint64_t now) {
-    if (count_of(now) != 0) return false;
-    word_.fetch_sub(low_half(now), std::memory_order_relaxed);
-    return true;
+  // One RMW: adds to the count and sets the ticket. True: the count is zero now.
+  bool put(std::int32_t plain, Ticket ticket) {
+    const std::uint32_t old_ticket = low_half(word_.load(std::memory_order_relaxed));  // [CNT-5]: nobody else writes it
+    const std::uint64_t change = in_high_half(plain) + encode(ticket) - old_ticket;
+    return count_of(word_.fetch_add(change, std::memory_order_acq_rel) + change) == 0;
   }
 
   seam::Atomic<std::uint64_t> word_{0};
