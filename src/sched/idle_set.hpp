@@ -149,10 +149,10 @@ class IdleSet {
     unsigned sleepers;
     bool watch;
   };
-  Census census() const {
-    const std::uint64_t now = look();
+  static Census census_of(std::uint64_t now) {
     return {total_of(now) - searchers_of(now) - sleepers_of(now), searchers_of(now), sleepers_of(now), now >> 48 != 0};
   }
+  Census census() const { return census_of(look()); }
   unsigned sleepers() const { return sleepers_of(look()); }
   unsigned searchers() const { return searchers_of(look()); }
   unsigned active() const { return census().active; }

@@ -8,7 +8,7 @@
 
 #include "explorer/registry.hpp"
 #include "mutants.hpp"
-#include "sched/count_word.hpp"
+#include "weft/detail/count_word.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::verify {
