@@ -18,7 +18,9 @@
 //            then on, not from when its thread runs: the next pusher wakes nobody else.
 //   [IDLE-3] The last searcher (the watch included) that finds work while somebody sleeps and there is no watch wakes
 //            one, which searches and then becomes the watch.
-//   [IDLE-4] One wake token per move: who is moved consumes it, by sleep(), before it announces again.
+//   [IDLE-4] A move sends one wake token; it may arrive when its receiver has long searched on. A token may also come
+//            without a move (a kick: look at your flags). So whoever wakes asks retract() whether it was moved, and a
+//            flag is looked at after announce() and the fence, not before.
 //   [IDLE-5] With nobody ACTIVE there is no watch for longer than a period: an idle runtime has no timer.
 // Threads: any worker for itself; wake_one, wants_wake and notify anybody. Nodes outlive the set's use of them.
 // Workers that join later: add_worker() makes one ACTIVE, which may break W until it has searched; so its first act is
@@ -100,7 +102,8 @@ class IdleSet {
     return node.watch ? Sleep::watch : Sleep::untimed;
   }
 
-  // sleeping -> searching, by the sleeper itself. False: a waker has moved it already; consume the token by sleep().
+  // sleeping -> searching, by the sleeper itself. False: a waker has moved it already; its token is there or on the
+  // way.
   [[nodiscard]] bool retract(IdleNode& node) {
     const std::lock_guard guard(lock_);
     if (!node.asleep) return false;
@@ -160,19 +163,20 @@ class IdleSet {
   // For who has no more than a pointer to it (WorkerCore::idle).
   const seam::Atomic<std::uint64_t>& summary() const { return summary_; }
 
-  // For whom the set returned, once.
+  // For whom the set returned, once; or a kick [IDLE-4].
   static void notify(IdleNode& node) {
     node.wake.store(1, std::memory_order_release);
     seam::futex_wake(node.wake, 1);
   }
 
-  // `woken`: the token is consumed, the worker searches. `timed_out`: it sleeps still, as far as it knows.
+  // `woken`: a token is consumed; with no kicks about, the worker searches. `timed_out`: it sleeps still, as far as it
+  // knows.
   static seam::WaitResult sleep(IdleNode& node, std::int64_t deadline) {
     while (node.wake.load(std::memory_order_acquire) == 0) {
       const seam::WaitResult result = seam::futex_wait(node.wake, 0, deadline);
       if (result == seam::WaitResult::timed_out && node.wake.load(std::memory_order_acquire) == 0) return result;
     }
-    node.wake.store(0, std::memory_order_relaxed);  // the next token comes after the next announce [IDLE-4]
+    node.wake.store(0, std::memory_order_relaxed);  // whatever it stood for is looked at before the next sleep [IDLE-4]
     return seam::WaitResult::woken;
   }
 

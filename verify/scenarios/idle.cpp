@@ -281,6 +281,36 @@ Scenario idle_runtime(int workers) {
   };
 }
 
+// A flag and a token without a move, while a waker moves the sleeper too: the flag is seen whatever becomes of the
+// tokens [IDLE-4].
+template <class Kit, bool asks>
+void kicked(World& world) {
+  using Set = typename Kit::IdleSet;
+  auto& set = world.make<Set>("set");
+  auto& node = world.make<typename Kit::IdleNode>("node");
+  auto& flag = world.make<seam::Atomic<std::uint32_t>>("flag", 0U);
+  set.add_worker();
+  set.begin_search();
+  world.thread("worker", [&set, &node, &flag] {
+    while (flag.load(std::memory_order_acquire) == 0) {
+      (void)set.announce(node);
+      seam::heavy_fence();
+      if (flag.load(std::memory_order_acquire) == 0) (void)Set::sleep(node, seam::no_deadline);
+      if (asks && !set.retract(node) && node.wake.load(std::memory_order_acquire) != 0)
+        node.wake.store(0, std::memory_order_relaxed);
+      check(!node.asleep, "searches while it counts as asleep");
+    }
+    check(set.found_work() == nullptr, "nobody sleeps");
+  });
+  world.thread("waker", [&set] {
+    if (auto* moved = set.wake_one(true)) Set::notify(*moved);
+  });
+  world.thread("kicker", [&node, &flag] {
+    flag.store(1, std::memory_order_release);
+    Set::notify(node);
+  });
+}
+
 constexpr Plan idle_slot{.workers = 2, .asleep = true, .tasks = {Kind::slot}, .count = 1};
 constexpr Plan idle_slot_3{.workers = 3, .asleep = true, .tasks = {Kind::slot}, .count = 1, .ahead = 1};
 constexpr Plan idle_pair{.workers = 2, .asleep = true, .tasks = {Kind::pair, Kind::pair}, .count = 2};
@@ -320,6 +350,8 @@ const Register l{
     {.name = "idle: three workers, a request from outside", .run = injected<Real>(late_slot_3), .preemptions = 1}};
 const Register k{{.name = "idle: an idle runtime has no watch", .run = idle_runtime<Real>(2)}};
 
+const Register n{{.name = "idle: a kick without a move, and a move", .run = kicked<Real, true>, .delays = 1}};
+
 const Register m1{{.name = "mutant: idle names no successor",
                    .run = injected<mutants::idle_no_successor::Kit>(stuck(idle_slot)),
                    .fails = Verdict::deadlock}};
@@ -345,6 +377,9 @@ const Register m8{{.name = "mutant: idle caller from outside has no fence",
                    .run = injected<Real>(slipping(busy_plain, Slip::outside_without_fence)),
                    .fails = Verdict::deadlock,
                    .delays = 1}};
+const Register m9{{.name = "mutant: idle caller takes each token for a move",
+                   .run = kicked<Real, false>,
+                   .fails = Verdict::assertion}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify
