@@ -15,7 +15,32 @@ else()
   list(FILTER WEFT_BENCH_SOURCES EXCLUDE REGEX "/(coroutine2|context)_peer\\.cpp$")
 endif()
 
+find_package(TBB QUIET)
+if(NOT TBB_FOUND)
+  list(FILTER WEFT_BENCH_SOURCES EXCLUDE REGEX "/tbb_peer\\.cpp$")
+endif()
+find_program(WEFT_GO go)
+if(WEFT_GO)
+  set(weft_go_twin ${PROJECT_BINARY_DIR}/weft_bench_go)
+  add_custom_command(
+    OUTPUT ${weft_go_twin}
+    COMMAND ${CMAKE_COMMAND} -E env GOCACHE=${PROJECT_BINARY_DIR}/go-cache GO111MODULE=off ${WEFT_GO} build -o
+            ${weft_go_twin} ${PROJECT_SOURCE_DIR}/bench/peers/go/main.go
+    DEPENDS ${PROJECT_SOURCE_DIR}/bench/peers/go/main.go)
+else()
+  list(FILTER WEFT_BENCH_SOURCES EXCLUDE REGEX "/go_peer\\.cpp$")
+endif()
+
 add_executable(weft_bench ${WEFT_BENCH_SOURCES})
+if(TBB_FOUND)
+  target_link_libraries(weft_bench PRIVATE TBB::tbb)
+endif()
+if(WEFT_GO)
+  add_custom_target(weft_go_peer DEPENDS ${weft_go_twin})
+  add_dependencies(weft_bench weft_go_peer)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/sched/go_peer.cpp PROPERTIES COMPILE_DEFINITIONS
+                              "WEFT_BENCH_GO=\"${weft_go_twin}\"")
+endif()
 target_compile_features(weft_bench PRIVATE cxx_std_23)
 target_include_directories(weft_bench PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(weft_bench PRIVATE weft)
