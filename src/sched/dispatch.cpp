@@ -93,45 +93,47 @@ void put_core(Worker& worker, FiberCore* core) {
 
 }  // namespace
 
-void record_current(Worker& worker, const TaskCore* task) {
-  worker.current.store(task, std::memory_order_relaxed);
+namespace {
+
+[[gnu::noinline]] void put_back(Worker& worker, TaskCore* task, bool yields) {
+  if (yields) return requeue_yielder(worker, task);
+  StrandCore* strand = task->strand;  // before it may run elsewhere
+  if (task->word.leave() == TaskWord::Queue::you) make_ready(task, task->word.look().reason());
+  if (strand != nullptr) give_up_strand(worker, strand);
 }
+
+}  // namespace
 
 void arrive(Worker& worker) {
   if (TaskCore* task = worker.leaving) {
     worker.leaving = nullptr;
-    if (worker.leaving_yields) {
-      worker.leaving_yields = false;
-      requeue_yielder(worker, task);
-    } else {
-      StrandCore* strand = task->strand;  // before it may run elsewhere
-      if (task->word.leave() == TaskWord::Queue::you) make_ready(task, task->word.look().reason());
-      if (strand != nullptr) [[unlikely]]
-        give_up_strand(worker, strand);
+    const bool yields = std::exchange(worker.leaving_yields, false);
+    if ((task->flags & task_pinned) || task->strand != nullptr || !worker.steals) [[unlikely]] {
+      put_back(worker, task, yields);
+    } else if (yields) {
+      worker.ready.push_back(Entry(task, entry_task));
+    } else if (task->word.leave() == TaskWord::Queue::you) {
+      make_ready(task, WakeReason::none);
     }
   }
-  if (worker.retired != nullptr) put_core(worker, std::exchange(worker.retired, nullptr));
+  if (worker.retired != nullptr) [[unlikely]]
+    put_core(worker, std::exchange(worker.retired, nullptr));
 }
 
 Entry next_local(Worker& worker) {
-  const std::uint64_t pick = ++worker.picks;
-  worker.count_tick();
+  const std::uint64_t pick = worker.count_tick();
   if ((pick & 63) == 0) [[unlikely]]
     return {};
-  if (worker.ready.size() != 0) {
-    if (worker.slot_streak < longest_slot_streak) {
-      if (const Entry entry = worker.ready.pop_slot()) {
-        ++worker.slot_streak;
-        return entry;
-      }
-    }
+  if (worker.ready.size() != 0) [[likely]] {
     // Unstarted ones get a turn among those that only yield to each other.
-    if ((pick & 15) == 0) {
+    if ((pick & 15) == 0) [[unlikely]] {
+      worker.slot_streak = 0;
       if (const Entry entry = worker.deque.pop()) return entry;
     }
-    worker.slot_streak = 0;
-    if (const Entry entry = worker.ready.pop_front()) return entry;
-    if (const Entry entry = worker.ready.pop_slot()) return entry;
+    if (const Entry entry = worker.ready.pop(worker.slot_streak < longest_slot_streak)) {
+      ++worker.slot_streak;
+      return entry;
+    }
   }
   if (const Entry entry = worker.deque.pop()) return entry;
   if (const Entry entry = worker.pinned.pop()) return entry;
@@ -151,31 +153,9 @@ TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
   return task;
 }
 
-void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
-  FiberCore* to = worker.loop;
-  void* argument = to;
-  if (entry) {
-    entry = unwrap_strand(worker, entry);
-    auto* task = entry && entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
-    if (task != nullptr && task->top != nullptr) {
-      to = task->top;
-      task->last_worker = static_cast<std::uint16_t>(worker.index);
-      argument = as_argument(task->word.run_on(worker.index + 1));
-      record_current(worker, task);
-      ++worker.counters.switches;
-    } else if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack))) {
-      to = take_core_of(worker);
-      argument = to;
-      Entry fresh = entry;
-      worker.assigned = fresh_task_of(worker, fresh);
-    } else {
-      worker.kept = entry;  // the loop finds a stack for it
-    }
-  }
-  if (to == self) {
-    arrive(worker);
-    return argument;
-  }
+namespace {
+
+[[gnu::always_inline]] inline void* change_to(Worker& worker, FiberCore* self, FiberCore* to, void* argument) {
   if (to != worker.loop) tell_root(worker, to->root);
   if ((self->root->alert.load(std::memory_order_relaxed) | to->root->alert.load(std::memory_order_relaxed)) & alert_fp)
       [[unlikely]]
@@ -183,6 +163,41 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
   void* back = switch_fiber(*self, *to, argument);
   arrive(*static_cast<Worker*>(self->root->worker));
   return back;
+}
+
+[[gnu::noinline]] void* leave_for_other(Worker& worker, FiberCore* self, Entry entry) {
+  FiberCore* to = worker.loop;
+  if (entry) {
+    entry = unwrap_strand(worker, entry);
+    auto* task = entry && entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
+    if (task != nullptr && task->top != nullptr) return leave_for(worker, self, entry);
+    if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack))) {
+      to = take_core_of(worker);
+      Entry fresh = entry;
+      worker.assigned = fresh_task_of(worker, fresh);
+    } else {
+      worker.kept = entry;  // the loop finds a stack for it
+    }
+  }
+  if (to == self) {  // the loop itself, with nothing to run
+    arrive(worker);
+    return to;
+  }
+  return change_to(worker, self, to, to);
+}
+
+}  // namespace
+
+void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
+  if (entry && entry.kind() == entry_task) [[likely]] {
+    auto* task = entry.as<TaskCore>();
+    if (task->top != nullptr) [[likely]] {
+      ++worker.counters.switches;
+      record_current(worker, task);
+      return change_to(worker, self, task->top, as_argument(task->word.run_on(worker.index + 1)));
+    }
+  }
+  return leave_for_other(worker, self, entry);
 }
 
 void run_entry(Worker& worker, Entry entry) {

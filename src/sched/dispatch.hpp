@@ -41,6 +41,8 @@ void worker_loop(Worker& worker, Until until);
 // From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
 void run_body(TaskCore* task);
 
-void record_current(Worker& worker, const TaskCore* task);
+inline void record_current(Worker& worker, const TaskCore* task) {
+  worker.current.store(task, std::memory_order_relaxed);
+}
 
 }  // namespace weft::inline v0::detail

@@ -111,6 +111,7 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
       FiberCore* self = current_core();
       task.top = self;
       task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
+      task.last_worker = static_cast<std::uint16_t>(worker.index);
       worker.leaving = &task;
       const Entry next = next_local(worker);
       reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
@@ -133,20 +134,49 @@ bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason) {
   return outcome != TaskWord::Wake::lost;
 }
 
-void yield_task() {
-  WorkerCore* core = this_worker();
-  if (core == nullptr) return seam::yield_thread();
-  auto& worker = static_cast<Worker&>(*core);
-  TaskCore* task = this_task();
+namespace {
+
+[[gnu::always_inline]] inline void yield_on(FiberCore* self) {
+  auto& worker = static_cast<Worker&>(*self->root->worker);
+  TaskCore* task = self->root->task;
   ++worker.counters.yields;
   const Entry next = next_local(worker);
-  if (!next && (worker.picks & 63) != 0) return;  // nobody else, and no full look due
-  FiberCore* self = current_core();
+  if (!next && (worker.tick.load(std::memory_order_relaxed) & 63) != 0) return;  // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
   worker.leaving = task;
   worker.leaving_yields = true;
   leave_for(worker, self, next);
+}
+
+// What is pending is raised, and where there is no worker the thread yields.
+[[gnu::noinline]] void yield_slow(FiberCore* self) {
+  TaskCore& task = *task_here();
+  checkpoint();
+  if (cancel_pending(task)) raise_if_cancelled(task);
+  if (self->root->worker == nullptr) return seam::yield_thread();
+  yield_on(self);
+}
+
+}  // namespace
+
+void yield_task() {
+  FiberCore* self = current_core();
+  if (self->root->worker == nullptr) return seam::yield_thread();
+  yield_on(self);
+}
+
+void yield_and_look() {
+  FiberCore* self = current_core();
+  FiberCore* root = self->root;
+  if (root->worker != nullptr && root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
+    TaskCore& task = *root->task;
+    if (task.scope->deadline_within == seam::no_deadline && task.own_cancel() == CancelReason::none &&
+        task.scope->clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire))
+        [[likely]]
+      return yield_on(self);
+  }
+  yield_slow(self);
 }
 
 void sleep_until_ns(std::int64_t deadline) {

@@ -36,6 +36,8 @@ void raise_if_cancelled(TaskCore& task);
 bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason);
 
 void yield_task();
+// The suspension point: raises what is pending first.
+void yield_and_look();
 void sleep_until_ns(std::int64_t deadline);
 
 // Waits until the task has ended.

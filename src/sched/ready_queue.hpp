@@ -35,6 +35,21 @@ class ReadyQueue {
     resize(+1);
     lock_.unlock_owner();
   }
+  // The slot's if it may go first, else the oldest, else the slot's.
+  [[gnu::always_inline]] Entry pop(bool slot_first) {
+    if (size() == 0) return {};
+    lock_.lock_owner();
+    Entry entry;
+    if (slot_ && (slot_first || fifo_.empty())) {
+      entry = slot_;
+      slot_ = {};
+    } else {
+      entry = fifo_.pop_front();
+    }
+    if (entry) resize(-1);
+    lock_.unlock_owner();
+    return entry;
+  }
   [[gnu::always_inline]] Entry pop_slot() {
     if (size() == 0) return {};
     lock_.lock_owner();

@@ -295,10 +295,7 @@ void sleep_until(std::chrono::steady_clock::time_point when) {
 }
 
 void yield_now() {
-  TaskCore& task = *task_here();
-  checkpoint();
-  if (cancel_pending(task)) raise_if_cancelled(task);
-  yield_task();
+  yield_and_look();
 }
 
 }  // namespace weft::inline v0

@@ -75,7 +75,6 @@ struct Worker : WorkerCore {
   unsigned core_count = 0;
   unsigned core_shift = 0;  // log2 of the slots of the cached ones
 
-  std::uint64_t picks = 0;
   unsigned slot_streak = 0;
   seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};

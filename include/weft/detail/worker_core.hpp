@@ -48,7 +48,11 @@ struct WorkerCore {
   seam::Atomic<std::uint64_t>* started = nullptr;  // this worker's shard of LiveCount
   seam::Atomic<std::uint64_t>* finished = nullptr;
 
-  void count_tick() { tick.store(tick.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  std::uint64_t count_tick() {
+    const std::uint64_t next = tick.load(std::memory_order_relaxed) + 1;
+    tick.store(next, std::memory_order_relaxed);
+    return next;
+  }
 };
 
 [[gnu::always_inline]] inline WorkerCore* this_worker() {
