@@ -6,8 +6,8 @@ namespace bench {
 namespace {
 
 Bar at_most(const char* row, const char* unit, double limit) {
-  return {"sched", row, unit, limit, true,
-          [row](const Results& results, Taken which) { return value_of(results, which, row); }};
+  return {"sched", row,  unit,
+          limit,   true, [row](const Results& results, Taken which) { return value_of(results, which, row); }};
 }
 
 const Register bars[] = {
@@ -22,7 +22,8 @@ const Register bars[] = {
     Register(at_most("park_rss_1m", "bytes", 4500)),
     Register(Bar{"sched", "reduce_2w, against oneTBB", "x", 1.1, true,
                  [](const Results& results, Taken which) {
-                   return compared(results, which, "reduce_2w", "reduce_2w/tbb", [](double a, double b) { return a / b; });
+                   return compared(results, which, "reduce_2w", "reduce_2w/tbb",
+                                   [](double a, double b) { return a / b; });
                  }}),
     Register(Bar{"sched", "sleep_1m, against Go", "x", 1.0, true,
                  [](const Results& results, Taken which) {

@@ -25,8 +25,9 @@ struct GoRow {
   const char* name;
   const char* unit;
 };
-constexpr GoRow rows[] = {{"switch", "ns"},         {"spawn_join_1w", "ns"},  {"spawn_join_2w", "ns"}, {"skynet_join_1w", "ms"},
-                          {"skynet_join_2w", "ms"}, {"sleep_100k", "ms"}, {"sleep_1m", "ms"}};
+constexpr GoRow rows[] = {{"switch", "ns"},         {"spawn_join_1w", "ns"},  {"spawn_join_2w", "ns"},
+                          {"skynet_join_1w", "ms"}, {"skynet_join_2w", "ms"}, {"sleep_100k", "ms"},
+                          {"sleep_1m", "ms"}};
 template <int row>
 std::vector<Reading> probe() {
   return {{std::string(rows[row].name) + "/go", rows[row].unit, ask(rows[row].name)}};

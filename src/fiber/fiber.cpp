@@ -28,20 +28,8 @@ FiberCore* deepest(FiberCore* fiber) {
   return fiber;
 }
 
-namespace {
-
-// Of a chain that another thread may be running: each link is read once, and what is seen counts only after the claim.
-[[gnu::noinline]] __attribute__((no_sanitize("thread"))) FiberCore* peek(FiberCore* const& link) {
-  return __atomic_load_n(&link, __ATOMIC_RELAXED);
-}
-[[gnu::noinline]] __attribute__((no_sanitize("thread"))) bool peek_root(const FiberCore* fiber) {
-  return fiber->flags & flag_root;
-}
-
-}  // namespace
-
 FiberCore* outermost(FiberCore* fiber) {
-  while (FiberCore* parent = peek(fiber->parent)) fiber = parent;
+  while (FiberCore* parent = fiber->parent) fiber = parent;
   return fiber;
 }
 
@@ -67,8 +55,8 @@ namespace {
 
 // Somebody else is in resume() of a fiber below: it was taken out of its place in this frozen chain.
 bool child_runs_alone(const FiberCore* fiber) {
-  while (const FiberCore* child = peek(fiber->child)) {
-    if (peek(child->parent) != fiber) return true;
+  while (const FiberCore* child = fiber->child) {
+    if (child->parent != fiber) return true;
     fiber = child;
   }
   return false;
@@ -85,7 +73,7 @@ struct Held {
 // otherwise says who has it.
 Held claim_chain(FiberCore* self, FiberCore* fiber) {
   FiberCore* top = outermost(fiber);
-  if (peek_root(top)) {
+  if ((top->flags & flag_root)) {
     if (top == self->root)
       refuse(FiberErrc::alive, *fiber,
              "is running, further up this chain; a fiber cannot resume itself or its callers");

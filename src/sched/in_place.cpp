@@ -39,7 +39,8 @@ namespace {
 }
 
 // The plain case: on a virtual core's own frames, without bindings.
-[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child) {
+[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery,
+                                            TaskCore* child) {
   FiberCore* const below = std::exchange(root->child, nullptr);
   ThreadEh* thread = root->thread_eh;
   const EhGlobals eh{thread->caught, thread->uncaught, 0};
@@ -99,10 +100,10 @@ bool run_own_child(NurseryCore& nursery, const TaskCore* wanted) {
   root->interrupts = &child->interrupts;
   if (child->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  const bool plain = self == root && self->bindings == nullptr && child->bindings == nullptr &&
-                     nursery.scope.clean_epoch.load(std::memory_order_relaxed) ==
-                         cancel_epoch.load(std::memory_order_acquire) &&
-                     child->own_cancel() == CancelReason::none;
+  const bool plain =
+      self == root && self->bindings == nullptr && child->bindings == nullptr &&
+      nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire) &&
+      child->own_cancel() == CancelReason::none;
   if (plain) [[likely]] {
     run_here(worker, root, nursery, child);
   } else {

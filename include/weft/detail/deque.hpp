@@ -19,9 +19,11 @@
 //           them. All old ones together are smaller than the present one.
 //   [DEQ-5] A batch is taken entry by entry, each with its own fence and CAS. The thief may not run on with the bottom_
 //           that it saw at the start: the owner pops without CAS whatever is above the top_ it saw.
-//   [DEQ-6] The last entry needs the CAS only against thieves that are at work: a thief counts itself in, runs its heavy
-//           fence, then looks; the owner lowers bottom_, runs its light fence, then looks whether one is counted (before
-//           it looks at top_, which one that has just left may have moved). So fork and join on a deque of one costs no locked instruction.
+//   [DEQ-6] The last entry needs the CAS only against thieves that are at work: a thief counts itself in, runs its
+//   heavy
+//           fence, then looks; the owner lowers bottom_, runs its light fence, then looks whether one is counted
+//           (before it looks at top_, which one that has just left may have moved). So fork and join on a deque of one
+//           costs no locked instruction.
 // Threads: push, pop, take_oldest, and steal_batch on the deque that receives: the owner. steal, steal_batch on the
 // victim, size: any.
 // Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the

@@ -17,7 +17,8 @@
 //   [FIB-2] `claim` is held from resume to the return of resume. In a frozen chain the inner fibers keep theirs; who
 //           wants to run one of them claims the outermost.
 //   [FIB-3] The canonical event of a stop is in the fiber that stopped: the emitter, or the one that ended.
-//   [FIB-4] Only the thread that holds the claim touches anything but `claim`, `refs` and the root's `attention`.
+//   [FIB-4] Only the thread that holds the claim touches anything but `claim`, `refs` and the root's `alert`. Links and
+//           flags may be guessed at by who was refused the claim, to say why.
 //   [FIB-5] `root` of every fiber of a running chain is the root of the thread that runs it, or the virtual core of its
 //           task, which whoever dispatches the task tells of its thread. A fiber never looks at a thread_local: it
 //           asks its root.
@@ -100,10 +101,10 @@ struct alignas(64) FiberCore {
   SignalSet mask;
   SignalSet pass;
   SignalSet ends;
-  FiberCore* parent = nullptr;
+  seam::Guessed<FiberCore*> parent = nullptr;
 
   // Line 1: what resume and emit touch besides.
-  FiberCore* child = nullptr;  // pending: its event has not been accepted yet
+  seam::Guessed<FiberCore*> child = nullptr;  // pending: its event has not been accepted yet
   FiberCore* root = nullptr;
   EhGlobals eh;
   Place place = 0;  // as of the last resume
@@ -111,7 +112,7 @@ struct alignas(64) FiberCore {
   Claim claim;  // [FIB-2]
   State state = State::new_;
   std::uint8_t deliver = deliver_value;
-  std::uint8_t flags = 0;
+  seam::Guessed<std::uint8_t> flags = 0;
   std::uint8_t catches = 0;  // Above bits that this fiber's own mask adds
 
   // Line 2

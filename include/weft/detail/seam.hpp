@@ -107,6 +107,27 @@ class Thread {
 
 }  // namespace real
 
+// A word that one thread writes and others may guess at: a plain variable in everything but the data race. What a
+// guesser sees decides nothing by itself. No step of an exploration.
+template <class T>
+class Guessed {
+ public:
+  constexpr Guessed(T value = T{}) : value_(value) {}  // NOLINT(google-explicit-constructor): a variable of that type
+  Guessed(const Guessed& other) : value_(T{other}) {}
+  Guessed& operator=(const Guessed& other) { return *this = T{other}; }
+  Guessed& operator=(T value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
+  T operator->() const { return *this; }
+  Guessed& operator|=(T bits) { return *this = static_cast<T>(T{*this} | bits); }
+  Guessed& operator&=(T bits) { return *this = static_cast<T>(T{*this} & bits); }
+
+ private:
+  std::atomic<T> value_;
+};
+
 // Turns light_fence() into a compiler barrier and heavy_fence() into membarrier. False, and nothing changes, where the
 // kernel refuses (ENOSYS, EPERM). May be called at any time, by any thread, more than once.
 bool enable_asymmetric_fences() noexcept;
