@@ -47,7 +47,7 @@ class Nursery {
   }
   template <class F>
   auto spawn(F&& body, const TaskOptions& options) {
-    detail::TaskCore* task = prepare(std::forward<F>(body), options.site, 0);
+    detail::TaskCore* task = prepare(detail::this_worker(), std::forward<F>(body), options.site, 0);
     detail::apply_options(task, options);
     detail::spawn_apart(core_, task);
     return Task<detail::TaskResult<F>>::adopt(task);
@@ -68,8 +68,8 @@ class Nursery {
 
  private:
   template <class F>
-  [[gnu::always_inline]] detail::TaskCore* prepare(F&& body, const std::source_location& site, std::uint32_t life) {
-    detail::WorkerCore* worker = detail::this_worker();
+  [[gnu::always_inline]] detail::TaskCore* prepare(detail::WorkerCore* worker, F&& body,
+                                                   const std::source_location& site, std::uint32_t life) {
     detail::TaskCore* task = worker != nullptr ? detail::take_record(worker) : detail::take_child_record();
     if constexpr (std::is_nothrow_constructible_v<std::decay_t<F>, F> && detail::fits_room<std::decay_t<F>>) {
       detail::fill_task(task, std::forward<F>(body), site);
@@ -77,6 +77,7 @@ class Nursery {
       try {
         detail::fill_task(task, std::forward<F>(body), site);
       } catch (...) {
+        task->flags = 0;
         task->life.store(detail::life_ended, std::memory_order_relaxed);
         detail::drop_handle(task);
         throw;
@@ -89,9 +90,9 @@ class Nursery {
   }
   template <class F>
   [[gnu::always_inline]] detail::TaskCore* make(F&& body, const std::source_location& site, std::uint32_t life) {
-    detail::TaskCore* task = prepare(std::forward<F>(body), site, life);
     detail::FiberCore* here = detail::current_core();
     detail::WorkerCore* worker = here->root->worker;
+    detail::TaskCore* task = prepare(worker, std::forward<F>(body), site, life);
     if (worker == nullptr || here->root->task != core_.owner || here->bindings != nullptr ||
         here->shared_with != nullptr) [[unlikely]] {
       detail::spawn_apart(core_, task);

@@ -30,10 +30,10 @@ enum class TaskStatus : std::uint8_t { created, runnable, running, waiting, done
 const char* to_string(TaskStatus status);
 
 namespace detail {
-void join_handle(TaskCore* task);  // throws what is pending for the caller
+void join_handle(TaskCore* task, FiberCore* self);  // throws what is pending for the caller, which runs on `self`
 bool join_handle_until(TaskCore* task, std::int64_t deadline);
 bool join_handle_quietly(TaskCore* task);  // never throws; false: the caller was asked to stop first
-void drop_handle(TaskCore* task) noexcept;
+void drop_handle_slow(TaskCore* task) noexcept;
 [[noreturn]] void throw_outcome(TaskCore* task);
 void cancel_task(TaskCore* task);
 void interrupt_task(TaskCore* task);
@@ -41,6 +41,19 @@ TaskStatus status_of(const TaskCore* task);
 std::string_view name_of(const TaskCore* task);
 void apply_options(TaskCore* task, const TaskOptions& options);
 [[noreturn]] void refuse_empty_task();
+
+inline bool has_ended(const TaskCore* task) {
+  return task->word.look().state() >= TaskState::done;
+}
+
+// The handle is gone. The second of this and the task's end frees the record [TASK-2].
+inline void drop_handle(TaskCore* task) noexcept {
+  if ((task->life.load(std::memory_order_acquire) & life_ended) &&
+      !(task->flags & (task_failed | task_has_result | task_named))) [[likely]] {
+    if (WorkerCore* worker = this_worker()) return give_record(worker, task);
+  }
+  drop_handle_slow(task);
+}
 }  // namespace detail
 
 template <class T>
@@ -60,13 +73,14 @@ class [[nodiscard]] Task {
   // for a result that cannot be copied.
   T join() {
     detail::TaskCore* core = checked();
-    detail::join_handle(core);
+    if (!detail::has_ended(core)) detail::join_handle(core, detail::current_core());
     if (core->flags & detail::task_failed) detail::throw_outcome(core);
-    core->flags |= detail::task_observed;
     if constexpr (!std::is_void_v<T>) return std::move(detail::Room<T>::at(core));
   }
   // Waits for its end only: neither its result nor its failure comes out here.
-  void wait() { detail::join_handle(checked()); }
+  void wait() {
+    if (!done()) detail::join_handle(core_, detail::current_core());
+  }
   // False: its time was up first.
   bool wait_for(std::chrono::nanoseconds span) {
     return detail::join_handle_until(checked(), detail::deadline_after(span));
@@ -74,7 +88,7 @@ class [[nodiscard]] Task {
   // For destructors and noexcept code: never throws; false if the caller was asked to stop before the task ended.
   bool wait_quietly() noexcept { return detail::join_handle_quietly(checked()); }
 
-  bool done() const { return checked()->word.look().state() >= detail::TaskState::done; }
+  bool done() const { return detail::has_ended(checked()); }
   TaskStatus status() const { return detail::status_of(checked()); }
 
   // Asks it to stop; its next suspension point raises Cancelled. One that has not started never runs.

@@ -75,8 +75,7 @@ namespace {
 
 }  // namespace
 
-bool run_own_child(NurseryCore& nursery, const TaskCore* wanted) {
-  FiberCore* self = current_core();
+bool run_own_child(NurseryCore& nursery, FiberCore* self, const TaskCore* wanted) {
   FiberCore* root = self->root;
   WorkerCore* worker = root->worker;
   TaskCore* joiner = nursery.owner;

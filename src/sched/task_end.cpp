@@ -18,6 +18,7 @@
 #include "sched/waiters.hpp"
 #include "weft/detail/nursery_core.hpp"
 #include "weft/fiber_error.hpp"
+#include "weft/task.hpp"
 #include "weft/trace.hpp"
 
 namespace weft::inline v0::detail {
@@ -154,10 +155,8 @@ void fail_unstarted(TaskCore* task, std::exception_ptr why) {
   end_task(task, std::move(why), false);
 }
 
-void drop_handle(TaskCore* task) noexcept {
+void drop_handle_slow(TaskCore* task) noexcept {
   const std::uint32_t life = task->life.load(std::memory_order_acquire);
-  if ((life & life_ended) && !(task->flags & (task_failed | task_has_result | task_named))) [[likely]]
-    return free_record(task);
   if ((life & life_ended) || (task->life.fetch_or(life_dropped, std::memory_order_acq_rel) & life_ended)) {
     if ((task->flags & task_failed) && task->nursery == nullptr && !(task->flags & task_observed) &&
         !is_type(task->failure(), typeid(Cancelled))) [[unlikely]] {

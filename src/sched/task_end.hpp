@@ -14,7 +14,5 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
 void cancel_unstarted(TaskCore* task);
 void fail_unstarted(TaskCore* task, std::exception_ptr why);
 
-// The handle is gone. The second of this and the end frees the record [TASK-2].
-void drop_handle(TaskCore* task) noexcept;
 
 }  // namespace weft::inline v0::detail

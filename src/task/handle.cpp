@@ -43,18 +43,18 @@ bool over(const TaskCore* task) {
 
 // The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
 // here instead of being waited for.
-bool try_in_place(TaskCore* task) {
+bool try_in_place(TaskCore* task, FiberCore* self) {
   NurseryCore* nursery = task->nursery;
   if (nursery == nullptr) return false;
-  TaskCore* self = this_task();
-  if (self == nullptr || nursery->owner != self || self->scope != &nursery->scope) return false;
-  return run_own_child(*nursery, task);
+  const TaskCore* joiner = self->root->task;
+  if (joiner == nullptr || nursery->owner != joiner || joiner->scope != &nursery->scope) return false;
+  return run_own_child(*nursery, self, task);
 }
 
 }  // namespace
 
-void join_handle(TaskCore* task) {
-  if (over(task) || try_in_place(task)) return;
+void join_handle(TaskCore* task, FiberCore* self) {
+  if (try_in_place(task, self)) return;
   WakeReason reason;
   join_task(*task, seam::no_deadline, Raise::yes, reason);
 }
