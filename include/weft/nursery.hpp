@@ -90,7 +90,7 @@ class Nursery {
   }
   template <class F>
   [[gnu::always_inline]] detail::TaskCore* make(F&& body, const std::source_location& site, std::uint32_t life) {
-    detail::FiberCore* here = detail::current_core();
+    detail::FiberCore* here = detail::current_core_near(core_.here);
     detail::WorkerCore* worker = here->root->worker;
     detail::TaskCore* task = prepare(worker, std::forward<F>(body), site, life);
     if (worker == nullptr || here->root->task != core_.owner || here->bindings != nullptr ||

@@ -30,7 +30,7 @@ enum class TaskStatus : std::uint8_t { created, runnable, running, waiting, done
 const char* to_string(TaskStatus status);
 
 namespace detail {
-void join_handle(TaskCore* task, FiberCore* self);  // throws what is pending for the caller, which runs on `self`
+void join_handle(TaskCore* task);  // throws what is pending for the caller
 bool join_handle_until(TaskCore* task, std::int64_t deadline);
 bool join_handle_quietly(TaskCore* task);  // never throws; false: the caller was asked to stop first
 void drop_handle_slow(TaskCore* task) noexcept;
@@ -73,13 +73,13 @@ class [[nodiscard]] Task {
   // for a result that cannot be copied.
   T join() {
     detail::TaskCore* core = checked();
-    if (!detail::has_ended(core)) detail::join_handle(core, detail::current_core());
+    if (!detail::has_ended(core)) detail::join_handle(core);
     if (core->flags & detail::task_failed) detail::throw_outcome(core);
     if constexpr (!std::is_void_v<T>) return std::move(detail::Room<T>::at(core));
   }
   // Waits for its end only: neither its result nor its failure comes out here.
   void wait() {
-    if (!done()) detail::join_handle(core_, detail::current_core());
+    if (!done()) detail::join_handle(core_);
   }
   // False: its time was up first.
   bool wait_for(std::chrono::nanoseconds span) {

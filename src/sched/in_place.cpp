@@ -75,7 +75,10 @@ namespace {
 
 }  // namespace
 
-bool run_own_child(NurseryCore& nursery, FiberCore* self, const TaskCore* wanted) {
+namespace {
+
+template <bool any>
+[[gnu::always_inline]] inline bool run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
   FiberCore* root = self->root;
   WorkerCore* worker = root->worker;
   TaskCore* joiner = nursery.owner;
@@ -83,8 +86,9 @@ bool run_own_child(NurseryCore& nursery, FiberCore* self, const TaskCore* wanted
     return false;
   const Entry entry = worker->deque.pop();
   if (!entry) return false;
-  TaskCore* child = entry.as<TaskCore>();
-  if (entry.kind() != entry_task || child->nursery != &nursery || (wanted != nullptr && child != wanted)) {
+  TaskCore* child = any ? entry.as<TaskCore>() : wanted;
+  const bool ours = any ? entry.kind() == entry_task && child->nursery == &nursery : entry == Entry(wanted, entry_task);
+  if (!ours) [[unlikely]] {
     (void)worker->deque.push(entry);  // it came from there: there is room
     return false;
   }
@@ -92,29 +96,38 @@ bool run_own_child(NurseryCore& nursery, FiberCore* self, const TaskCore* wanted
   ++worker->ran_in_place;
   joiner->word.join_in_place();
   child->root = root;
-  child->last_worker = static_cast<std::uint16_t>(worker->index);
-  child->flags |= static_cast<std::uint16_t>(task_in_place | (wanted != nullptr ? task_held : 0));
+  child->flags |= static_cast<std::uint16_t>(task_in_place | (any ? 0 : task_held));
   (void)child->word.run_on(worker->index + 1);
   root->task = child;
   root->interrupts = &child->interrupts;
-  if (child->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
   const bool plain =
       self == root && self->bindings == nullptr && child->bindings == nullptr &&
+      child->interrupts.load(std::memory_order_relaxed) == 0 &&
       nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire) &&
       child->own_cancel() == CancelReason::none;
   if (plain) [[likely]] {
     run_here(worker, root, nursery, child);
   } else {
+    if (child->interrupts.load(std::memory_order_relaxed) != 0)
+      root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
     run_inside_boundary(self, child);
   }
-  worker = root->worker;
   root->task = joiner;
   root->interrupts = &joiner->interrupts;
   if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  (void)joiner->word.run_on(worker->index + 1);
+  (void)joiner->word.run_on(root->worker->index + 1);
   return true;
+}
+
+}  // namespace
+
+bool run_own_child(NurseryCore& nursery, FiberCore* self) {
+  return run_young<true>(nursery, self, nullptr);
+}
+
+bool run_own_child(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
+  return run_young<false>(nursery, self, wanted);
 }
 
 }  // namespace weft::inline v0::detail

@@ -14,5 +14,4 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
 void cancel_unstarted(TaskCore* task);
 void fail_unstarted(TaskCore* task, std::exception_ptr why);
 
-
 }  // namespace weft::inline v0::detail

@@ -40,6 +40,7 @@ void attach_others(const std::exception_ptr& first, std::vector<std::exception_p
 void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
   TaskCore* task = task_here();
   nursery.owner = task;
+  nursery.here = current_core();
   std::int64_t deadline = seam::no_deadline;
   if (options.deadline != std::chrono::nanoseconds::max()) deadline = deadline_after(options.deadline);
   open_scope(nursery.scope, task, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)), deadline);

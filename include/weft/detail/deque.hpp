@@ -89,7 +89,7 @@ class Deque {
   }
 
   // The newest.
-  Entry pop() noexcept {
+  [[gnu::always_inline]] Entry pop() noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
     // An old top_ only makes the deque look longer than it is, so empty is true; no fence while polling.
     if (distance(top_.load(std::memory_order_relaxed), bottom) <= 0) return {};

@@ -178,6 +178,13 @@ inline FiberCore* core_of(Slot slot) {
   return thread_root();
 }
 
+// The same, for who has a guess: two addresses in one slot of the usual size are one fiber's.
+[[gnu::always_inline]] inline FiberCore* current_core_near(FiberCore* guess) {
+  if ((stack_pointer() ^ reinterpret_cast<std::uintptr_t>(guess)) >> min_slot_shift == 0) [[likely]]
+    return guess;
+  return current_core();
+}
+
 // The thread's words are not declared 16-aligned, and libstdc++ knows them as two fields.
 [[gnu::always_inline]] inline void exchange_eh(ThreadEh* thread, FiberCore& from, const FiberCore& to) {
 #if defined(__x86_64__) || defined(__aarch64__)

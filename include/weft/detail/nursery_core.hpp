@@ -20,8 +20,9 @@ namespace weft::inline v0::detail {
 struct NurseryCore {
   ScopeCore scope;
   TaskCore* owner = nullptr;
-  std::int32_t plain = 0;   // [NUR-1]
-  std::uint32_t limit = 0;  // most children at a time; 0: any number
+  FiberCore* here = nullptr;  // that opened it: whoever uses it is most likely there
+  std::int32_t plain = 0;     // [NUR-1]
+  std::uint32_t limit = 0;    // most children at a time; 0: any number
   CountWord count;
   std::exception_ptr first;                           // guarded by scope.lock
   std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
@@ -32,7 +33,8 @@ struct NurseryCore {
 void join_children(NurseryCore& nursery);
 // Runs one child that is still at the young end of the caller's deque (`wanted`, or any of this nursery's) on the
 // caller's stack. False: there is none, or it must not.
-bool run_own_child(NurseryCore& nursery, FiberCore* self, const TaskCore* wanted);
+bool run_own_child(NurseryCore& nursery, FiberCore* self);
+bool run_own_child(NurseryCore& nursery, FiberCore* self, TaskCore* wanted);
 // Throws the first failure, with the others beside it.
 [[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.

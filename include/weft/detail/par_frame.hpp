@@ -40,9 +40,7 @@ struct ParJob : Job {
   }
 };
 
-struct ParFrame : NurseryCore {
-  FiberCore* here;
-};
+struct ParFrame : NurseryCore {};
 
 void par_open_slow(ParFrame& frame);        // inside an inner fiber, or with bindings
 void par_close_slow(ParFrame& frame);       // something was linked, retained or has failed; throws that
