@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The scheduler's workloads, as the peers' table describes them. Each probe is one fresh process.
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "weft/nursery.hpp"
 #include "weft/par.hpp"
 #include "weft/runtime.hpp"
+#include "weft/wait.hpp"
 
 namespace bench {
 namespace {
@@ -123,7 +125,7 @@ struct Parked {
   double bytes = 0;
   double ms = 0;
 };
-// Started, parked (in a sleep that cancel ends), looked at, woken, joined.
+// Started, parked on a flag, looked at, woken one by one, joined.
 Parked park(std::uint64_t count) {
   weft::RuntimeOptions options;
   options.workers = 2;
@@ -133,14 +135,20 @@ Parked park(std::uint64_t count) {
     const MemoryUse before = memory_use();
     const std::uint64_t t0 = now_ns(Clock::wall);
     std::uint64_t looked = 0;
+    std::atomic<std::uint32_t> open{0};
+    std::vector<weft::Unparker> parked(count);
     weft::with_nursery([&](weft::Nursery& n) {
-      for (std::uint64_t i = 0; i < count; ++i) n.start([] { weft::sleep(1h); });
-      const std::uint64_t parks = count;
-      while (runtime.stats().parks < parks) weft::yield_now();
+      for (weft::Unparker& mine : parked)
+        n.start([&open, &mine] {
+          mine = weft::unparker();
+          while (open.load() == 0) weft::park_if(open, 0);
+        });
+      while (runtime.stats().parks < count) weft::yield_now();
       const std::uint64_t t1 = now_ns(Clock::wall);
       result.bytes = (memory_use().rss_bytes - before.rss_bytes) / static_cast<double>(count);
       looked = now_ns(Clock::wall) - t1;
-      n.cancel();
+      open.store(1);
+      for (const weft::Unparker& each : parked) each.unpark();
     });
     result.ms = span(t0 + looked, now_ns(Clock::wall)) / 1e6;
   });

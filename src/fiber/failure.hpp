@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <typeinfo>
 #include <vector>
 
 #include "weft/detail/fiber_core.hpp"
 #include "weft/trace.hpp"
+
+struct _Unwind_Exception;
 
 namespace weft::inline v0::detail {
 
@@ -22,6 +25,10 @@ struct Failure {
 
 // Called with the throwing frames still on the stack.
 void take_trace(FiberCore* core) noexcept;
+// An exception that is no error, and of which there may be many at once: no trace is taken for it. Set once, by the
+// floor that throws it, before it does.
+extern const std::type_info* untraced_type;
+bool is_untraced(const _Unwind_Exception* exception) noexcept;
 void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept;
 void drop_trace(FiberCore* core) noexcept;
 

@@ -283,7 +283,7 @@ _Unwind_Reason_Code weft_entry_personality(int version, _Unwind_Action actions, 
   if (actions & _UA_FORCE_UNWIND) return _URC_CONTINUE_UNWIND;
   if (actions & _UA_SEARCH_PHASE) {
     FiberCore* core = current_core();
-    if (!(core->flags & flag_killed)) take_trace(core);
+    if (!(core->flags & flag_killed) && !is_untraced(exception)) take_trace(core);
     return _URC_HANDLER_FOUND;
   }
   if (actions & _UA_HANDLER_FRAME) {

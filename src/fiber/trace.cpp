@@ -81,6 +81,19 @@ void take_trace(FiberCore* core) noexcept {
   _Unwind_Backtrace(on_frame, raw);
 }
 
+const std::type_info* untraced_type = nullptr;
+
+// The header that libstdc++ puts before a thrown object ends with the unwinder's part and begins with the type
+// (Itanium C++ ABI, level II); told by the exception class that a C++ exception of this library has, not a copy of one.
+bool is_untraced(const _Unwind_Exception* exception) noexcept {
+  constexpr std::uint64_t primary = 0x474e5543432b2b00;  // "GNUCC++\0"
+  if (untraced_type == nullptr || exception->exception_class != primary) return false;
+  constexpr std::size_t before_unwind_part = 80;
+  const std::type_info* type;
+  std::memcpy(&type, reinterpret_cast<const char*>(exception) - before_unwind_part, sizeof type);
+  return type == untraced_type;
+}
+
 void drop_trace(FiberCore* core) noexcept {
   std::free(std::exchange(core->pending_trace, nullptr));
 }

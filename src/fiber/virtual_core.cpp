@@ -76,7 +76,7 @@ _Unwind_Reason_Code weft_guard_personality(int version, _Unwind_Action actions, 
   if (version != 1) return _URC_FATAL_PHASE1_ERROR;
   if (actions & _UA_FORCE_UNWIND) return _URC_CONTINUE_UNWIND;
   if (actions & _UA_SEARCH_PHASE) {
-    take_trace(current_core());
+    if (!is_untraced(exception)) take_trace(current_core());
     return _URC_HANDLER_FOUND;
   }
   if (actions & _UA_HANDLER_FRAME) {

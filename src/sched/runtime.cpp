@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/sys.hpp"
+#include "fiber/failure.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
@@ -74,6 +75,7 @@ class AsWorker {
 
 RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
+  untraced_type = &typeid(Cancelled);
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);

@@ -147,7 +147,7 @@ using namespace detail;
 
 std::uint64_t current_task_id() {
   const TaskCore* task = this_task();
-  return task != nullptr ? task->id : 0;
+  return task != nullptr ? std::uint64_t{task->id} : 0;
 }
 
 std::string_view current_task_name() {

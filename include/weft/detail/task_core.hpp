@@ -87,7 +87,7 @@ struct alignas(64) TaskCore : QueueLink {
   // Line 1
   FiberCore* root = nullptr;  // the virtual core it runs on, once started
   seam::Atomic<TaskWaiter*> waiters{nullptr};
-  std::uint64_t id = 0;
+  seam::Guessed<std::uint64_t> id = 0;
   std::source_location site;
   const char* name = nullptr;
   seam::Atomic<std::uint32_t> interrupts{0};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What: the lowest way to wait: park until a flag changes, and the handle with which somebody else ends that.
+//
+//   std::atomic<std::uint32_t> ready{0};
+//   auto wake = weft::unparker();                    // given to somebody else, who does:
+//   ...                                              //   ready.store(1); wake.unpark();
+//   while (ready.load() == 0) weft::park_if(ready, 0);
+//
+// A wake may come for nothing (another unpark, a cancel that found a shield): callers loop. From plain threads too.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v0 {
+
+// Why a wait ended.
+enum class WaitOutcome : std::uint8_t {
+  changed,    // the flag does not hold the expected value
+  woken,      // by unpark
+  timed_out,
+  cancelled,  // only from the forms that do not throw
+};
+const char* to_string(WaitOutcome outcome);
+
+// Ends a wait of one task. A copy may be kept for ever: once the task has ended it does nothing.
+class Unparker {
+ public:
+  Unparker() = default;
+  // After storing the flag. Any thread, not a signal handler.
+  void unpark() const;
+
+ private:
+  friend Unparker unparker();
+  Unparker(detail::TaskCore* task, std::uint64_t id) : task_(task), id_(id) {}
+  detail::TaskCore* task_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+// Of the running task or thread.
+Unparker unparker();
+
+// Parks unless the flag differs from `expected`. Throws Cancelled.
+WaitOutcome park_if(const std::atomic<std::uint32_t>& flag, std::uint32_t expected);
+WaitOutcome park_if_for(const std::atomic<std::uint32_t>& flag, std::uint32_t expected, std::chrono::nanoseconds span);
+// Never throws, for destructors and noexcept code.
+WaitOutcome park_if_quietly(const std::atomic<std::uint32_t>& flag, std::uint32_t expected) noexcept;
+
+}  // namespace weft::inline v0
