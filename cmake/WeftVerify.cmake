@@ -25,6 +25,10 @@ foreach(file IN LISTS scenarios)
   set_tests_properties(verify.${group} PROPERTIES LABELS verify TIMEOUT 300)
 endforeach()
 
+# Spin models of the protocols, with the mistakes that must not hold.
+add_test(NAME verify.models COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/verify/models/check.py)
+set_tests_properties(verify.models PROPERTIES LABELS verify TIMEOUT 300)
+
 # The explorer's own tests.
 file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verify/*_test.cpp)
 add_executable(weft_verify_tests ${tests})

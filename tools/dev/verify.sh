@@ -3,7 +3,7 @@
 #:
 #: Builds verify/ optimised, with every seam instrumented, and runs the explorer scenarios (or those whose name contains
 #: TEXT). Flags go to the program: --list, --group, --mode dfs|pct|random, --bound N, --seed N, --replay STRING, ...;
-#: `./dev verify --flags` prints them all.
+#: `./dev verify --flags` prints them all. Without any argument the Spin models of verify/models are checked as well.
 
 arguments=()
 case ${1:-} in
@@ -15,4 +15,8 @@ esac
 setup_for test
 configure verify
 build verify weft_verify
+if [ ${#arguments[@]} -eq 0 ] && [ $# -eq 0 ]; then
+  "$ROOT/build/verify/weft_verify"
+  exec python3 "$ROOT/verify/models/check.py"
+fi
 exec "$ROOT/build/verify/weft_verify" "${arguments[@]}" "$@"
