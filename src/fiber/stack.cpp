@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <bit>
@@ -27,12 +28,14 @@ namespace weft::inline v0::detail {
 
 alignas(64) std::uint8_t slot_shift_of[std::size_t{1} << (address_bits - chunk_shift)];
 
+// How many of a chunk's slots are pooled; guarded by their pool's lock. Untouched, so unpaid, where there is no chunk.
+static std::uint16_t pooled_of[std::size_t{1} << (address_bits - chunk_shift)];
+
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
 constexpr std::size_t carve_bytes = std::size_t{16} << 20;
-constexpr std::size_t deep_trim_above = 1024;   // pooled stacks beyond this keep only their top page
-constexpr std::size_t full_trim_above = 16384;  // and beyond this not even that
+constexpr std::size_t trim_above = 1024;  // with more pooled stacks than this, a chunk of which all are gives its pages back
 constexpr std::size_t page = 4096;
 constexpr std::size_t slot_overhead = guard_bytes + max_colour_bytes + 1024;  // what a slot holds besides usable stack
 constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
@@ -141,6 +144,19 @@ void open_chunk(Pool& pool, unsigned shift) {
   pool.chunks.push_back(chunk);
 }
 
+// Many guards by one call, where the kernel takes them (PIDFD_SELF, Linux 6.14): two thirds of the time each. False:
+// some may be installed, which does no harm.
+bool guard_all_by_madvise(const std::uintptr_t* bases, std::size_t count) {
+  constexpr int self = -10000;  // PIDFD_SELF_PROCESS
+  constexpr std::size_t most = 64;
+  iovec ranges[most];
+  if (count > most) return false;
+  for (std::size_t i = 0; i < count; ++i) ranges[i] = {reinterpret_cast<void*>(bases[i]), guard_bytes};
+  const long done = sys::invoke(SYS_process_madvise, self, reinterpret_cast<long>(ranges), static_cast<long>(count),
+                                MADV_GUARD_INSTALL, 0);
+  return done == static_cast<long>(count * guard_bytes);
+}
+
 void install_guard(Chunk& chunk, std::uintptr_t base) {
   if (chunk.guard == GuardKind::madvise) {
     if (guard_by_madvise(base)) return;
@@ -160,16 +176,23 @@ void carve(Pool& pool, unsigned shift) {
   if (pool.free.capacity() < total) pool.free.reserve(std::max(total, 2 * pool.free.capacity()));
   std::size_t count = std::min(std::max<std::size_t>(carve_bytes >> shift, 1), slots - chunk.carved);
   const std::size_t first = pool.free.size();
+  bool guarded = false;
+  if (chunk.guard == GuardKind::madvise && count > 1 && count <= 64) {
+    std::uintptr_t bases[64];
+    for (std::size_t i = 0; i < count; ++i) bases[i] = chunk.base + ((chunk.carved + i) << shift);
+    guarded = guard_all_by_madvise(bases, count);
+  }
   for (; count > 0; --count) {
     const Slot slot{chunk.base + (chunk.carved << shift), shift};
     try {
-      install_guard(chunk, slot.base);
+      if (!guarded) install_guard(chunk, slot.base);
     } catch (...) {
       if (pool.free.size() > first) break;
       throw;
     }
     register_stack_with_tools(slot.floor(), slot.ceiling());
     ++chunk.carved;
+    ++pooled_of[slot.base >> chunk_shift];
     pool.free.push_back(slot.base);
   }
   // Handed out from the back: lowest address first, so that neighbours in time are neighbours in memory.
@@ -195,26 +218,23 @@ Slot pool_allocate(unsigned shift) {
   if (pool.free.empty()) carve(pool, shift);
   const Slot slot{pool.free.back(), shift};
   pool.free.pop_back();
+  --pooled_of[slot.base >> chunk_shift];
   return slot;
 }
 
 void pool_release(const Slot* slots, std::size_t count) noexcept {
   if (count == 0) return;
-  Pool& pool = pool_of(slots[0].shift);
-  pool.lock.lock();
-  const std::size_t pooled = pool.free.size();
-  pool.lock.unlock();
-  std::size_t trimmed = 0;
-  if (pooled > deep_trim_above) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uintptr_t top_page = (slots[i].ceiling() - 1) & ~(page - 1);
-      discard(slots[i].floor(), pooled > full_trim_above ? top_page + page : top_page);
-    }
-    trimmed = count;
-  }
+  const unsigned shift = slots[0].shift;
+  Pool& pool = pool_of(shift);
   const std::lock_guard guard(pool.lock);
-  for (std::size_t i = 0; i < count; ++i) pool.free.push_back(slots[i].base);  // room was reserved by carve
-  pool.trimmed += trimmed;
+  for (std::size_t i = 0; i < count; ++i) {
+    pool.free.push_back(slots[i].base);  // room was reserved by carve
+    const std::uintptr_t chunk = slots[i].base >> chunk_shift;
+    if (++pooled_of[chunk] != chunk_bytes >> shift || pool.free.size() <= trim_above) continue;
+    // Under the lock, since all of it may be handed out again: a call for 256 stacks. Guards stay.
+    discard(chunk << chunk_shift, (chunk + 1) << chunk_shift);
+    pool.trimmed += chunk_bytes >> shift;
+  }
 }
 
 void trim_stacks() noexcept {
