@@ -139,7 +139,7 @@ decltype(auto) with_nursery(const NurseryOptions& options, F&& body) {
     }
     if ((failure = detail::close_nursery(core, failure)) == nullptr) {
       // Cancelled by itself, and there is nothing to return.
-      throw Cancelled(&core.scope, CancelReason::user);
+      throw Cancelled(&core.scope, static_cast<CancelReason>(core.scope.requested.load(std::memory_order_relaxed)));
     }
     std::rethrow_exception(failure);
   }

@@ -69,8 +69,9 @@ class Runtime {
   auto go(F&& f, const TaskOptions& options = {}) {
     using R = detail::TaskResult<F>;
     detail::TaskCore* task = make(std::forward<F>(f), options);
+    Task<R> handle = Task<R>::adopt(task);
     launch(task);
-    return Task<R>::adopt(task);
+    return handle;
   }
 
   // Asks every task to stop and waits for their ends. False: some were still there at the deadline; they are named on
@@ -108,6 +109,7 @@ namespace detail {
 TaskCore* take_detached_record();
 void launch_detached(TaskCore* task);
 int exit_code(const Runtime& runtime, int code);
+[[noreturn]] void refuse_nested_run();
 }  // namespace detail
 
 // Runs f in a runtime of its own and shuts it down. Returns what f returns; void becomes an exit code: 0, or 1 if a
@@ -115,6 +117,7 @@ int exit_code(const Runtime& runtime, int code);
 template <class F>
 auto run(const RuntimeOptions& options, F&& f) {
   using R = detail::TaskResult<F>;
+  if (detail::this_worker() != nullptr) detail::refuse_nested_run();
   Runtime runtime(options);
   if constexpr (std::is_void_v<R>) {
     runtime.run(std::forward<F>(f));

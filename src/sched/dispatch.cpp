@@ -40,6 +40,7 @@ void run_task(FiberCore* core, TaskCore* task) {
   task->last_worker = static_cast<std::uint16_t>(worker.index);
   (void)task->word.run_on(worker.index + 1);
   record_current(worker, task);
+  seam::light_fence();  // pairs with the heavy fence of interrupt_task
   if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
   run_body(task);

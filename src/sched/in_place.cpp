@@ -84,11 +84,14 @@ template <bool any>
   TaskCore* joiner = nursery.owner;
   if (worker == nullptr || !worker->in_place || !room_in_place(*joiner, *self)) [[unlikely]]
     return false;
+  // A child starts with the default floating-point words; only switches change them.
+  if (root->alert.load(std::memory_order_relaxed) & alert_fp) [[unlikely]]
+    return false;
   const Entry entry = worker->deque.pop();
   if (!entry) return false;
   TaskCore* child = any ? entry.as<TaskCore>() : wanted;
   const bool ours = any ? entry.kind() == entry_task && child->nursery == &nursery : entry == Entry(wanted, entry_task);
-  if (!ours) [[unlikely]] {
+  if (!ours || (child->flags & task_own_stack)) [[unlikely]] {
     (void)worker->deque.push(entry);  // it came from there: there is room
     return false;
   }
@@ -100,6 +103,7 @@ template <bool any>
   (void)child->word.run_on(worker->index + 1);
   root->task = child;
   root->interrupts = &child->interrupts;
+  seam::light_fence();  // pairs with the heavy fence of interrupt_task
   const bool plain =
       self == root && self->bindings == nullptr && child->bindings == nullptr &&
       child->interrupts.load(std::memory_order_relaxed) == 0 &&

@@ -76,7 +76,10 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
   }
   if (!(task.flags & (task_registered | task_thread))) register_task(task);
   task.wait = &info;
-  if (raise == Raise::yes && task.scope != nullptr) deadline = std::min(deadline, task.scope->deadline_within);
+  // While it unwinds a deadline around it ends nothing, and one that has passed would only make it spin.
+  if (raise != Raise::no && task.scope != nullptr && task.scope->deadline_within < deadline &&
+      (raise == Raise::quietly || !is_unwinding()))
+    deadline = task.scope->deadline_within;
   task.deadline.store(deadline, std::memory_order_relaxed);  // before the ticket
 }
 
@@ -91,7 +94,7 @@ void call_off_wait(TaskCore& task) {
 
 WakeReason finish_wait(TaskCore& task, Raise raise) {
   seam::light_fence();  // PARKING before the look at the flags; pairs with the heavy fence of who sets them
-  if (raise == Raise::yes && requested_for(task).scope != nullptr && !is_unwinding() &&
+  if (raise != Raise::no && requested_for(task).scope != nullptr && (raise == Raise::quietly || !is_unwinding()) &&
       task.word.claim_own(WakeReason::cancel) == TaskWord::Claimed::yes) {
     task.wait = nullptr;
     return task.word.stay();
@@ -121,11 +124,15 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
   return reason;
 }
 
-void raise_if_cancelled(TaskCore& task) {
+bool cancel_due(TaskCore& task) {
   if (task.scope != nullptr && task.scope->deadline_within != seam::no_deadline)
     expire_deadlines(task, seam::monotonic_ns());
-  const CancelView view = requested_for(task);
-  if (view.scope != nullptr && !is_unwinding()) raise_cancelled(task, view);
+  return requested_for(task).scope != nullptr;
+}
+
+void raise_if_cancelled(TaskCore& task) {
+  if (!cancel_due(task)) return;
+  if (!is_unwinding()) raise_cancelled(task, requested_for(task));
 }
 
 bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason) {

@@ -16,7 +16,12 @@
 
 namespace weft::inline v0::detail {
 
-enum class Raise : bool { no, yes };  // may Cancelled and interrupts be raised here?
+// What a request to stop does to a wait.
+enum class Raise : std::uint8_t {
+  no,       // nothing: the wait goes on
+  yes,      // Cancelled is thrown, unless the stack unwinds; interrupts are raised, too
+  quietly,  // the wait ends, nothing is thrown
+};
 
 // The running task; makes one for a plain thread.
 TaskCore* task_here();
@@ -31,6 +36,8 @@ void call_off_wait(TaskCore& task);
 // After a wait that ended by `cancel`: throws if the task is (still) asked to stop; else the wait was woken for
 // nothing.
 void raise_if_cancelled(TaskCore& task);
+// Is it asked to stop, by a deadline that has passed, too?
+bool cancel_due(TaskCore& task);
 
 // Ends one wait of a task, with nothing to bring. False: that wait is over.
 bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason);

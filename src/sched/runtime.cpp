@@ -47,7 +47,7 @@ class AsWorker {
     previous_task_ = root_->task;
     root_->task = nullptr;
     root_->worker = &worker;
-    worker.loop = root_;
+    worker.loop = current_core();  // not always the root: a fiber may call run
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
     worker.thread_id = sys::gettid();
@@ -141,6 +141,18 @@ void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young) {
   inject(runtime, entry);
 }
 
+void refuse_nested_run() {
+  throw RuntimeError(RuntimeErrc::nested_run, "run inside a task: use with_nursery or go there, or weft::blocking");
+}
+
+namespace {
+
+[[noreturn]] void refuse_closed() {
+  throw RuntimeError(RuntimeErrc::shut_down, "this runtime has been shut down; it takes no more tasks");
+}
+
+}  // namespace
+
 TaskCore* take_detached_record() {
   WorkerCore* worker = this_worker();
   if (worker == nullptr)
@@ -181,12 +193,16 @@ Runtime::Runtime(const RuntimeOptions& options)
     : core_(std::make_unique<RuntimeCore>(options_from_environment(options))) {}
 
 Runtime::~Runtime() {
-  if (core_ != nullptr && !shutdown()) (void)core_.release();  // tasks still use it
+  if (this_worker() == nullptr) {
+    (void)shutdown();
+  } else {
+    // Inside a task of another runtime: a thread of its own waits, and this worker blocks meanwhile.
+    seam::Thread::start("weft-shutdown", [this] { (void)shutdown(); }).join();
+  }
 }
 
 TaskCore* Runtime::take() {
-  if (core_->closed.load(std::memory_order_acquire))
-    throw RuntimeError(RuntimeErrc::shut_down, "this runtime has been shut down; it takes no more tasks");
+  if (core_->closed.load(std::memory_order_acquire)) refuse_closed();
   WorkerCore* worker = this_worker();
   return worker != nullptr ? take_record(worker) : take_shared_record();
 }
@@ -201,40 +217,65 @@ void Runtime::launch(TaskCore* task) {
   task->nursery = nullptr;
   task->scope = task->birth = &core_->root_scope;
   task->life.store(0, std::memory_order_relaxed);
-  task->bindings = snapshot_bindings();
   task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
   task->root = nullptr;
   core_->live.started(worker != nullptr ? worker->index : core_->live.outside());
+  if (worker == nullptr) {
+    // Counted first, looked second; shutdown closes first and counts second. So it waits for this task, or refuses it.
+    seam::fence(std::memory_order_seq_cst);
+    if (core_->closed.load(std::memory_order_relaxed)) {
+      core_->live.finished(core_->live.outside());
+      IdleSet::notify(core_->worker(0).idle_node);  // who drains may have counted it
+      abandon_task(task);
+      refuse_closed();
+    }
+  }
+  task->bindings = snapshot_bindings();
   detail::launch(*core_, worker, task, false);
 }
 
 void Runtime::drive(TaskCore* task) {
   if (this_worker() != nullptr) {
-    give_back(task);
-    throw RuntimeError(RuntimeErrc::nested_run, "run inside a task: use with_nursery or go there, or weft::blocking");
+    abandon_task(task);
+    refuse_nested_run();
   }
   bool free = false;
   if (!core_->running.compare_exchange_strong(free, true, std::memory_order_acquire)) {
-    give_back(task);
+    abandon_task(task);
     throw RuntimeError(RuntimeErrc::busy, "another thread is in run() of this runtime; use go() from here");
   }
   core_->run_done.store(0, std::memory_order_relaxed);
   Worker& worker = core_->worker(0);
-  {
+  try {
     const AsWorker as(worker);
+    if (core_->closed.load(std::memory_order_acquire)) {
+      abandon_task(task);
+      refuse_closed();
+    }
     task->flags |= task_main;
     launch(task);
     worker_loop(worker, Until::main_done);
+  } catch (...) {
+    core_->running.store(false, std::memory_order_release);
+    throw;
   }
   core_->running.store(false, std::memory_order_release);
 }
 
 bool Runtime::shutdown(std::chrono::nanoseconds limit) {
-  RuntimeCore& core = *core_;
-  if (core.closed.exchange(true, std::memory_order_acq_rel)) return core.live.none_alive();
   if (this_worker() != nullptr) throw RuntimeError(RuntimeErrc::nested_run, "shutdown inside a task: leave run first");
+  RuntimeCore& core = *core_;
   const std::int64_t deadline = limit == std::chrono::nanoseconds::max() ? seam::no_deadline : deadline_after(limit);
+  core.closed.store(true, std::memory_order_seq_cst);
   request_scope(core.root_scope, CancelReason::shutdown);
+  // Worker 0 is whoever is in run(), or in here.
+  for (bool free = false; !core.running.compare_exchange_strong(free, true, std::memory_order_acquire); free = false) {
+    if (seam::monotonic_ns() >= deadline) {
+      report_refusers(core);
+      return false;
+    }
+    seam::sleep_ns(50'000);
+  }
   core.drain_deadline = deadline;
   core.draining.store(true, std::memory_order_seq_cst);
   if (!core.live.none_alive()) {
@@ -242,12 +283,14 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
     const AsWorker as(worker);
     worker_loop(worker, Until::drained);
   }
-  if (!core.live.none_alive()) {
+  const bool all_ended = core.live.none_alive();
+  if (all_ended) {
+    core.stop_threads();
+  } else {
     report_refusers(core);
-    return false;
   }
-  core.stop_threads();
-  return true;
+  core.running.store(false, std::memory_order_release);
+  return all_ended;
 }
 
 RuntimeStats Runtime::stats() const {

@@ -118,8 +118,9 @@ void request_task(TaskCore& task, CancelReason reason) {
   std::uint32_t life = task.life.load(std::memory_order_relaxed);
   do {
     if ((life & life_ended) || life >> life_cancel_shift != 0) return;  // over, or asked before
-  } while (!task.life.compare_exchange_weak(life, life | static_cast<std::uint32_t>(reason) << life_cancel_shift,
-                                            std::memory_order_release, std::memory_order_relaxed));
+  } while (!task.life.compare_exchange_weak(
+      life, life | life_asking | static_cast<std::uint32_t>(reason) << life_cancel_shift, std::memory_order_acq_rel,
+      std::memory_order_relaxed));
   cancel_epoch.fetch_add(1, std::memory_order_release);
   seam::heavy_fence();  // [SCP-2]
   std::vector<TaskCore*> woken;
@@ -132,6 +133,7 @@ void request_task(TaskCore& task, CancelReason reason) {
       wake_below(*scope, woken);
     }
   }
+  task.life.fetch_and(~std::uint32_t{life_asking}, std::memory_order_release);
   for (TaskCore* each : woken) make_ready(each, WakeReason::cancel);
 }
 

@@ -239,7 +239,9 @@ void worker_loop(Worker& worker, Until until) {
         seam::WaitResult result = IdleSet::sleep(worker.idle_node, deadline);
         if (result == seam::WaitResult::timed_out && watches && !runtime.idle.keep_watch(worker.idle_node)) {
           // Nobody is active any more: on without a watch, but for timers.
-          result = IdleSet::sleep(worker.idle_node, worker.next_timer.load(std::memory_order_relaxed));
+          deadline = worker.next_timer.load(std::memory_order_relaxed);
+          if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
+          result = IdleSet::sleep(worker.idle_node, deadline);
         }
         if (result == seam::WaitResult::woken) {
           patient = true;

@@ -89,16 +89,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
     if (is_type(failure, typeid(Cancelled))) cancelled = true;
     new (task->room) std::exception_ptr(failure);
     task->flags |= task_failed;
-    if (!cancelled) {
-      if (nursery != nullptr) {
-        nursery_failed(*nursery, failure);
-      } else if (task->life.load(std::memory_order_acquire) & life_dropped) {
-        runtime.detached_failures.fetch_add(1, std::memory_order_relaxed);
-        report_detached(*task, failure);
-        task->flags |= task_observed;
-      }
-    }
-    failure = nullptr;
+    if (cancelled && !(task->flags & task_job)) failure = nullptr;  // nobody's concern; a job's forker needs to know
   }
   TaskCore* owner = nursery != nullptr ? nursery->owner : nullptr;
   StrandCore* strand = task->strand;
@@ -106,16 +97,32 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   const bool in_place = task->flags & task_in_place;
   forget_timer(*task);
   task->word.finish(cancelled);
+  // After its end is visible: a joiner that is woken by the request finds what ended the child, wherever that ran.
+  if (failure != nullptr && nursery != nullptr) [[unlikely]]
+    nursery_failed(*nursery, failure);
   seam::light_fence();  // pairs with the heavy fence of who begins to wait for it
   if (task->waiters.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     wake_waiters(*task);
   // [TASK-2]
-  const std::uint32_t life = task->life.load(std::memory_order_acquire);
+  std::uint32_t life = task->life.load(std::memory_order_acquire);
   if (task->flags & task_held) {
     task->life.store(life | life_ended, std::memory_order_relaxed);
-  } else if ((life & life_dropped) || (task->life.fetch_or(life_ended, std::memory_order_acq_rel) & life_dropped)) {
+  } else if (!(life & life_dropped)) {
+    life = task->life.fetch_or(life_ended, std::memory_order_acq_rel);
+  }
+  if (life & life_dropped) {
+    if (failure != nullptr && nursery == nullptr && !(task->flags & task_observed)) [[unlikely]] {
+      runtime.detached_failures.fetch_add(1, std::memory_order_relaxed);
+      report_detached(*task, failure);
+    }
     drop_outcome(task);
+    // The destructor of a result may have waited.
+    unregister_task(*task);
+    forget_timer(*task);
     free_record(task);
+  } else if (life & life_asking) [[unlikely]] {
+    // Somebody who asked it to stop still looks at the scope it was born into, which may end with it.
+    while (task->life.load(std::memory_order_acquire) & life_asking) seam::yield_thread();
   }
   if (strand != nullptr) [[unlikely]] {
     give_up_strand(worker, strand);
@@ -155,6 +162,12 @@ void fail_unstarted(TaskCore* task, std::exception_ptr why) {
   end_task(task, std::move(why), false);
 }
 
+void abandon_task(TaskCore* task) {
+  task->code(task, TaskOp::drop_closure);
+  if (task->strand != nullptr) release_strand(std::exchange(task->strand, nullptr));
+  task->life.store(life_ended, std::memory_order_relaxed);
+}
+
 void drop_handle_slow(TaskCore* task) noexcept {
   const std::uint32_t life = task->life.load(std::memory_order_acquire);
   if ((life & life_ended) || (task->life.fetch_or(life_dropped, std::memory_order_acq_rel) & life_ended)) {
@@ -180,7 +193,7 @@ TaskCore* task_for_job(Worker& worker, Job* job) {
   task->scope = task->birth = &job->frame->scope;
   task->bindings = retain_bindings(job->frame->bindings);
   task->life.store(life_dropped, std::memory_order_relaxed);
-  task->flags = 0;
+  task->flags = task_job;
   task->strand = nullptr;
   task->interrupts.store(0, std::memory_order_relaxed);
   task->id = worker.next_id != worker.end_id ? worker.next_id++ : fresh_task_ids(&worker);

@@ -14,4 +14,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
 void cancel_unstarted(TaskCore* task);
 void fail_unstarted(TaskCore* task, std::exception_ptr why);
 
+// It was never launched and will not be: its closure is destroyed; the drop of its handle frees the record.
+void abandon_task(TaskCore* task);
+
 }  // namespace weft::inline v0::detail

@@ -86,6 +86,10 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
     }
     if (raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout))
       raise_if_cancelled(self);
+    if (raise == Raise::quietly && cancel_due(self)) {
+      reason = WakeReason::cancel;
+      return;
+    }
     if (reason == WakeReason::timeout && deadline != seam::no_deadline && seam::monotonic_ns() >= deadline) return;
   }
 }

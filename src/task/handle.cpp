@@ -69,13 +69,10 @@ bool join_handle_until(TaskCore* task, std::int64_t deadline) {
 
 bool join_handle_quietly(TaskCore* task) {
   if (over(task)) return true;
-  TaskCore& self = *task_here();
-  while (!over(task)) {
-    if (requested_for(self).scope != nullptr) return false;
-    WakeReason reason;
-    join_task(*task, seam::no_deadline, Raise::no, reason);
-  }
-  return true;
+  if (cancel_due(*task_here())) return false;
+  WakeReason reason;
+  join_task(*task, seam::no_deadline, Raise::quietly, reason);
+  return over(task);
 }
 
 void throw_outcome(TaskCore* task) {
@@ -88,9 +85,12 @@ void cancel_task(TaskCore* task) {
 }
 
 void interrupt_task(TaskCore* task) {
+  if (task->life.fetch_or(life_asking, std::memory_order_acq_rel) & life_ended) return;
   task->interrupts.fetch_add(1, std::memory_order_seq_cst);
-  if (task->word.look().state() != TaskState::fresh && task->root != nullptr)
+  seam::heavy_fence();  // pairs with run_task's: it sees the interrupt, or this its root
+  if (task->word.look().state() != TaskState::fresh)
     task->root->alert.fetch_or(alert_interrupt, std::memory_order_release);
+  task->life.fetch_and(~std::uint32_t{life_asking}, std::memory_order_release);
 }
 
 TaskStatus status_of(const TaskCore* task) {

@@ -64,9 +64,14 @@ enum TaskFlag : std::uint16_t {
   task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
   task_big_stack = 2048,   // runs on a stack of its own size
   task_main = 4096,        // of run(): worker 0 waits for it
+  task_job = 16,           // a piece of par that was stolen: its forker needs what it returns
 };
 
-enum TaskLife : std::uint32_t { life_ended = 1, life_dropped = 2 };
+enum TaskLife : std::uint32_t {
+  life_ended = 1,
+  life_dropped = 2,
+  life_asking = 4,  // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
+};
 inline constexpr unsigned life_cancel_shift = 8;  // CancelReason, of who cancelled it by its handle
 
 struct alignas(64) TaskCore : QueueLink {

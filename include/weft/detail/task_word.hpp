@@ -103,7 +103,7 @@ class TaskWord {
   // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
   WakeReason run_on(unsigned owner) {
     const WakeReason reason = mine().reason();
-    set(TaskState::running, owner, std::memory_order_relaxed);
+    set(TaskState::running, owner, std::memory_order_release);  // who sees it running sees on what
     return reason;
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// What: runs the same test in every universe a task can live in: 1 to 8 workers, both policies, and its children run in
+// place, queued or stolen. A test that holds in one only has found a bug [N-018].
+//   in_place   the default: a child that its joiner finds runs on the joiner's stack
+//   queued     in_place is off: the joiner parks, a worker takes the child from a queue
+//   stolen     in_place is off, and spawn() does not come back before another worker has begun the child
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "weft/detail/seam.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+namespace weft_test {
+
+enum class Mode : std::uint8_t { in_place, queued, stolen };
+
+inline const char* to_string(Mode mode) {
+  return mode == Mode::in_place ? "in place" : mode == Mode::queued ? "queued" : "stolen";
+}
+
+struct Universe {
+  unsigned workers = 1;
+  weft::RuntimeOptions::Policy policy = weft::RuntimeOptions::Policy::steal;
+  Mode mode = Mode::in_place;
+
+  std::string name() const {
+    return std::to_string(workers) + " workers, " + weft::to_string(policy) + ", " + to_string(mode);
+  }
+  weft::RuntimeOptions options() const {
+    weft::RuntimeOptions options;
+    options.workers = workers;
+    options.policy = policy;
+    options.in_place = mode == Mode::in_place;
+    return options;
+  }
+
+  // A child; in the stolen universes, one that another worker has begun (the caller holds its own worker meanwhile).
+  template <class F, class... Options>
+  auto spawn(weft::Nursery& nursery, F&& body, const Options&... more) const {
+    auto task = nursery.spawn(std::forward<F>(body), more...);
+    if (mode == Mode::stolen)
+      while (task.status() == weft::TaskStatus::created) weft::seam::pause();
+    return task;
+  }
+};
+
+inline std::vector<Universe> universes() {
+  std::vector<Universe> all;
+  for (const unsigned workers : {1U, 2U, 4U, 8U}) {
+    all.push_back({workers, weft::RuntimeOptions::Policy::steal, Mode::in_place});
+    for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
+      all.push_back({workers, policy, Mode::queued});
+      if (workers > 1) all.push_back({workers, policy, Mode::stolen});
+    }
+  }
+  return all;
+}
+
+// body(universe, runtime), once per universe, on the calling thread.
+template <class F>
+void each_universe(F&& body) {
+  for (const Universe& universe : universes()) {
+    INFO("universe: ", universe.name());
+    weft::Runtime runtime(universe.options());
+    body(universe, runtime);
+  }
+}
+
+// body(universe), as the main task of a runtime of its own.
+template <class F>
+void in_each_universe(F&& body) {
+  each_universe([&](const Universe& universe, weft::Runtime& runtime) { runtime.run([&] { body(universe); }); });
+}
+
+inline weft::RuntimeOptions workers(unsigned count) {
+  weft::RuntimeOptions options;
+  options.workers = count;
+  return options;
+}
+
+// Waits on a plain thread, or holds the worker of a task; false after ten seconds.
+template <class F>
+bool eventually(F&& holds) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Holds the processor: no suspension point.
+inline void compute_for(std::chrono::nanoseconds span) {
+  const auto until = std::chrono::steady_clock::now() + span;
+  while (std::chrono::steady_clock::now() < until) weft::seam::pause();
+}
+
+}  // namespace weft_test
