@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sched/task_end.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <typeinfo>
@@ -71,7 +72,9 @@ void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
     } else if (nursery.first != failure) {
       try {
         if (nursery.others == nullptr) nursery.others = new std::vector<std::exception_ptr>;
-        nursery.others->push_back(std::move(failure));
+        // The body may have joined a child whose failure stands here already.
+        if (std::find(nursery.others->begin(), nursery.others->end(), failure) == nursery.others->end())
+          nursery.others->push_back(std::move(failure));
       } catch (...) {
         // No memory to keep it: the first failure stays.
       }

@@ -86,6 +86,16 @@ inline weft::RuntimeOptions workers(unsigned count) {
   return options;
 }
 
+// In a task: waits, and lets others run.
+template <class F>
+void until(F&& holds) {
+  while (!holds()) weft::sleep(std::chrono::microseconds(50));
+}
+template <class T>
+void until_parked(const weft::Task<T>& task) {
+  until([&] { return task.status() == weft::TaskStatus::waiting; });
+}
+
 // Waits on a plain thread, or holds the worker of a task; false after ten seconds.
 template <class F>
 bool eventually(F&& holds) {

@@ -189,7 +189,7 @@ TEST_CASE("in place: a child is cancellable although its joiner unwinds [HA4.3]"
             }
           });
           n.start([&] {
-            weft::sleep(1ms);
+            until_parked(child);
             n.cancel();
           });
         });
@@ -369,11 +369,13 @@ TEST_CASE("in place: the child is the current task, with its own id and name [HA
 
 TEST_CASE("in place: cancelling the joiner reaches a child that is parked on its stack [HA1.3] [HA4.1]") {
   in_each_universe([](const Universe& u) {
+    std::atomic<bool> child_begun = false;
     bool child_stopped = false;
     weft::with_nursery([&](weft::Nursery& n) {
       auto joiner = u.spawn(n, [&] {
         weft::with_nursery([&](weft::Nursery& inner) {
           auto child = u.spawn(inner, [&] {
+            child_begun = true;
             try {
               weft::sleep(1h);
             } catch (const weft::Cancelled&) {
@@ -384,7 +386,7 @@ TEST_CASE("in place: cancelling the joiner reaches a child that is parked on its
           child.join();
         });
       });
-      weft::sleep(2ms);
+      until([&] { return child_begun.load(); });
       joiner.cancel();
       joiner.wait();
     });

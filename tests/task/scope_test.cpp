@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cancellation: level-triggered, nested, shielded, with a reason and a scope that name who asked.
+#include "weft/scope.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -13,7 +15,6 @@
 #include "weft/generator.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
-#include "weft/scope.hpp"
 #include "weft/sugar.hpp"
 
 using namespace std::chrono_literals;
@@ -41,9 +42,7 @@ TEST_CASE("scope: a swallowed Cancelled is raised again at every further point [
       auto stubborn = u.spawn(n, [&] {
         const std::vector<std::function<void()>> points{
             [] { weft::sleep(1h); }, [] { weft::yield_now(); }, [] { weft::sleep(0ns); },
-            [&] {
-              weft::with_nursery([](weft::Nursery& inner) { inner.spawn([] { weft::sleep(1h); }).join(); });
-            }};
+            [&] { weft::with_nursery([](weft::Nursery& inner) { inner.spawn([] { weft::sleep(1h); }).join(); }); }};
         // The first one parks before it is cancelled.
         for (const auto& point : points) {
           try {
@@ -53,7 +52,7 @@ TEST_CASE("scope: a swallowed Cancelled is raised again at every further point [
           }
         }
       });
-      weft::sleep(1ms);
+      until_parked(stubborn);
       n.cancel();
     });
     CHECK(raised == 4);
@@ -116,20 +115,20 @@ TEST_CASE("scope: Cancelled tells who asked and why [N-027]") {
     std::string by_deadline;
     weft::with_nursery([&](weft::Nursery& n) {
       auto child = u.spawn(n, [&] { by_nursery = outcome([] { weft::sleep(1h); }); });
-      weft::sleep(500us);
+      until_parked(child);
       n.cancel();
       child.wait_quietly();
     });
     weft::with_nursery([&](weft::Nursery& n) {
       auto child = u.spawn(n, [&] { by_handle = outcome([] { weft::sleep(1h); }); });
-      weft::sleep(500us);
+      until_parked(child);
       child.cancel();
       child.wait();
     });
     try {
       weft::with_nursery([&](weft::Nursery& n) {
         auto child = u.spawn(n, [&] { by_sibling = outcome([] { weft::sleep(1h); }); });
-        weft::sleep(500us);
+        until_parked(child);
         auto fails = u.spawn(n, [] { throw std::runtime_error("x"); });
       });
     } catch (const std::runtime_error&) {
@@ -183,7 +182,8 @@ TEST_CASE("scope: the scope of Cancelled is the same for all who were in it, and
       weft::with_nursery([&](weft::Nursery& n) {
         auto a = u.spawn(n, note(first));
         auto b = u.spawn(n, note(second));
-        weft::sleep(500us);
+        until_parked(a);
+        until_parked(b);
         n.cancel();
       });
       outer.cancel();
@@ -197,6 +197,7 @@ TEST_CASE("scope: the scope of Cancelled is the same for all who were in it, and
 
 TEST_CASE("scope: cancel reaches down through nested nurseries and timeouts, not through shields [N-020]") {
   in_each_universe([](const Universe& u) {
+    std::atomic<int> begun = 0;
     std::atomic<int> stopped = 0;
     std::atomic<int> shielded = 0;
     weft::with_nursery([&](weft::Nursery& top) {
@@ -206,6 +207,7 @@ TEST_CASE("scope: cancel reaches down through nested nurseries and timeouts, not
             auto inner = u.spawn(middle, [&] {
               weft::with_nursery([&](weft::Nursery& low) {
                 auto a = u.spawn(low, [&] {
+                  ++begun;
                   try {
                     weft::sleep(1h);
                   } catch (const weft::Cancelled&) {
@@ -215,6 +217,7 @@ TEST_CASE("scope: cancel reaches down through nested nurseries and timeouts, not
                 });
                 auto b = u.spawn(low, [&] {
                   weft::shield([&] {
+                    ++begun;
                     weft::sleep(3ms);
                     ++shielded;
                   });
@@ -224,7 +227,7 @@ TEST_CASE("scope: cancel reaches down through nested nurseries and timeouts, not
           });
         });
       });
-      weft::sleep(1ms);
+      until([&] { return begun == 2; });
       top.cancel();
     });
     CHECK(stopped == 1);
@@ -243,7 +246,7 @@ TEST_CASE("scope: a cancel inside a shield works although the outside was cancel
           timed_out = !weft::timeout(1ms, [] { weft::sleep(1h); });
         });
       });
-      weft::sleep(500us);
+      until_parked(child);
       n.cancel();
     });
     CHECK(timed_out);
@@ -311,7 +314,7 @@ TEST_CASE("scope: cleanup while unwinding may wait although the task is cancelle
         const Connection connection{flushed};
         weft::sleep(1h);
       });
-      weft::sleep(1ms);
+      until_parked(child);
       n.cancel();
     });
     CHECK(flushed);
@@ -336,7 +339,7 @@ TEST_CASE("scope: a generator that an unwinding destructor resumes may wait, too
         const Drain drain{got};
         weft::sleep(1h);
       });
-      weft::sleep(500us);
+      until_parked(child);
       n.cancel();
     });
     CHECK(got == 5);
@@ -385,7 +388,7 @@ TEST_CASE("scope: uncaught_exceptions counts a cancellation like any exception [
         const Guard guard{.during = during, .failed = guard_saw_failure};
         weft::sleep(1h);
       });
-      weft::sleep(500us);
+      until_parked(child);
       child.cancel();
     });
     CHECK(during == 1);
@@ -398,17 +401,20 @@ TEST_CASE("scope: a destructor in the normal flow waits quietly under cancel [N-
     bool whole = true;
     bool normal_flow = false;
     weft::with_nursery([&](weft::Nursery& n) {
-      auto slow = u.spawn(n, [] { weft::shield([] { weft::sleep(20ms); }); });
+      auto slow = u.spawn(n, [] { weft::shield([] { weft::sleep(30ms); }); });
       struct Flush {
         weft::Task<void>& task;
         bool& whole;
         ~Flush() { whole = task.wait_quietly(); }
       };
       auto joiner = u.spawn(n, [&] {
-        { const Flush flush{slow, whole}; }
+        {
+          const Flush flush{slow, whole};
+        }
         normal_flow = true;
       });
-      weft::sleep(2ms);
+      until_parked(joiner);
+      until_parked(slow);
       joiner.cancel();
       joiner.wait();
       CHECK_FALSE(slow.done());
@@ -455,7 +461,7 @@ TEST_CASE("scope: a cancelled child may still use nurseries of its own while it 
           throw;
         }
       });
-      weft::sleep(500us);
+      until_parked(child);
       n.cancel();
     });
     CHECK(cleaned == 1);
@@ -478,14 +484,15 @@ TEST_CASE("scope: protect does not keep a cancellation, the next point raises it
           throw;
         }
       });
-      weft::sleep(500us);
+      until_parked(child);
       child.cancel();
     });
     CHECK(second);
   });
 }
 
-TEST_CASE("scope: cancelled a thousand times against everything that wakes, the last word is one of the two [B1] [B16]") {
+TEST_CASE(
+    "scope: cancelled a thousand times against everything that wakes, the last word is one of the two [B1] [B16]") {
   for (const unsigned count : {1U, 2U, 4U}) {
     weft::run(workers(count), [] {
       int ended = 0;
