@@ -91,9 +91,13 @@ template <class F>
 void until(F&& holds) {
   while (!holds()) weft::sleep(std::chrono::microseconds(50));
 }
+// PARKED: it has looked at everything that might end its wait, and its stack is left.
 template <class T>
 void until_parked(const weft::Task<T>& task) {
-  until([&] { return task.status() == weft::TaskStatus::waiting; });
+  until([&] {
+    const weft::detail::TaskMoment now = task.core()->word.look();
+    return now.state() == weft::detail::TaskState::parking && now.left();
+  });
 }
 
 // Waits on a plain thread, or holds the worker of a task; false after ten seconds.
