@@ -16,8 +16,9 @@
 //   [OWN-4] Each side leaves by a release store of 0 to its own flag, which the other side acquires.
 // Threads: lock_owner and unlock_owner by one thread at a time, handed on with synchronisation of its own; the rest by
 // any other thread. Not recursive on either side. Waits spin a bounded time, then yield, then sleep (SEAM-3).
-// Rejected: a compare-exchange on both sides (5 ns and more on each dispatch, for a visitor that comes once in a
-// million); the owner spinning on `taken` itself (others that come in a row would starve it).
+// Rejected: a locked exchange on both sides (lock and unlock 15 ns; the owner's pair here 3 ns with asymmetric fences,
+// 15 with real ones; the other's 3-4 us); the owner spinning on `taken` itself (others that come in a row would starve
+// it).
 #pragma once
 
 #include <cstdint>
