@@ -19,8 +19,8 @@ namespace weft::inline v0 {
 
 // Why a wait ended.
 enum class WaitOutcome : std::uint8_t {
-  changed,    // the flag does not hold the expected value
-  woken,      // by unpark
+  changed,  // the flag does not hold the expected value
+  woken,    // by unpark
   timed_out,
   cancelled,  // only from the forms that do not throw
 };

@@ -11,6 +11,7 @@
 // Threads: any; not from signal handlers (the mutex).
 // Rejected: taking from the list only when the ring is empty and pushing to the ring whenever it has room: entries in
 // the list starve under load. Emptying the whole list into the ring under the lock: thousands of steps.
+// Relaxed: a hint whose being wrong costs order between overlapping pushes [GLOBAL-2].
 #pragma once
 
 #include <cstddef>

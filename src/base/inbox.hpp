@@ -18,6 +18,7 @@
 // Rejected: Vyukov's linked MPSC queue: a pusher that is preempted between its two stores hides everything pushed after
 // it, and only one thread may ever consume, so no rescue. A list private to the owner for the reversed part: out of the
 // rescuer's reach.
+// Relaxed: a guess before an exchange that checks it, or a look that costs nothing when it is wrong.
 #pragma once
 
 #include <cstdint>

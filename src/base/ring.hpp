@@ -18,6 +18,7 @@
 // Threads: any.
 // Rejected: blocking or spinning for a slow neighbour (unfair under preemption): both sides give up instead, a full
 // ring has an overflow list behind it.
+// Relaxed: positions are handed out by their CAS alone, the cells' sequence numbers carry the data [RING-1].
 #pragma once
 
 #include <algorithm>

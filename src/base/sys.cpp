@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: the interceptor is set before the threads that shall see it start.
 #include "base/sys.hpp"
 
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 //   [BLOCK-2] A job that was accepted runs, also after stop(): the task that waits for it must hear of its end.
 //   [BLOCK-3] Jobs start in the order in which they were submitted. The pool does not touch a job once run was called.
 // Threads: submit, threads, idle from any, not from signal handlers; stop and the destructor from outside the pool.
+// Relaxed: numbers for statistics; the queue is under its mutex.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: alerts are looked at again where they matter; interrupts are counted by their own protocol; the rest is
+// this worker's own.
 #include "sched/dispatch.hpp"
 
 #include <algorithm>

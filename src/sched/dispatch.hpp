@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What: who runs next, and how control gets there. The only code that takes from run queues, and, with make_ready and
 // inject, the only code that puts into them.
+// Relaxed: for dumps only.
 #pragma once
 
 #include "sched/runtime_core.hpp"

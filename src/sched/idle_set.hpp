@@ -28,6 +28,7 @@
 // Rejected: all of it in one compare-exchanged word (a list of sleepers does not fit, and going idle costs a futex call
 // anyway); a timed sleep for each sleeper (an idle runtime would tick); waking the watch first (its successor would
 // have to be woken too, so it is taken only when nobody else sleeps).
+// Relaxed: the summary is a hint, the truth is under the lock; tokens carry no data.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 //
 // A boundary separates the two tasks: the child's record is current, with its own scope and bindings, empty exception
 // globals; signal walks end at it. The joiner's word says JOINING. If the child parks, its top is this stack.
+// Relaxed: everything belongs to this stack: the child was taken from the own deque and its handle is held here; the
+// cancel epoch only makes a walk unnecessary [SCP-4]; the finished count is released for its readers.
 #include <utility>
 
 #include "fiber/bindings.hpp"

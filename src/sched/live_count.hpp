@@ -12,6 +12,8 @@
 //            else and pays one.
 // Threads: as [LIVE-3] says; the totals by anybody.
 // Rejected: one counter up and down per shard. A task that moves between two reads is seen on neither.
+// Relaxed: a shard's one writer reads its own value; started is ordered before the task by the push that publishes it
+// [LIVE-1].
 #pragma once
 
 #include <cstdint>

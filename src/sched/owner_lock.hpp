@@ -19,6 +19,7 @@
 // Rejected: a locked exchange on both sides (lock and unlock 15 ns; the owner's pair here 3 ns with asymmetric fences,
 // 15 with real ones; the other's 3-4 us); the owner spinning on `taken` itself (others that come in a row would starve
 // it).
+// Relaxed: the flags are ordered by the light and heavy fences of [OWN-1], or written under `others`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: the word, the deadline and the timer's place of a task are written by the task itself while it runs; `now`
+// and `tick` are hints.
 #include "sched/park.hpp"
 
 #include <algorithm>

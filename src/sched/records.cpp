@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: numbers that need only be different.
 #include "sched/records.hpp"
 
 #include <mutex>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: what is set up before threads start is published by starting them; counters are statistics; `running` and
+// `closed` order nothing but themselves beyond the acquire and release that stand there.
 #include "weft/runtime.hpp"
 
 #include <algorithm>

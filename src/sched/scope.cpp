@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: requested flags and life bits are looked at after the fence that pairs with the requester's heavy one
+// [SCP-2]; lists are written under their lock; the epoch only makes a walk unnecessary [SCP-4].
 #include "sched/scope.hpp"
 
 #include <mutex>

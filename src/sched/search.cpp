@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: ticks, sizes, states and the coarse clock are hints about other workers; what is then taken is taken by a
+// queue's own protocol, and what a look missed the sleeper's fence or the watch makes good. A task's deadline is read
+// after its word (acquire), which was stored after it.
 #include "sched/search.hpp"
 
 #include <algorithm>

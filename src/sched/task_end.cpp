@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: the record belongs to its last user here; `life` is settled by the acquire and the acq_rel exchange that
+// stand there; counters are statistics.
 #include "sched/task_end.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: lists are written under their lock; the ender's look at the list comes after its light fence [JOIN-1]; a
+// timer's place is read again under the wheel's lock.
 #include "sched/waiters.hpp"
 
 #include <mutex>
@@ -55,6 +57,8 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
     waiter.task = &self;
     {
       const std::lock_guard guard(waiters_lock(target));
+      // [LP waiter published, W-110] PARKING and the link under the lock of the list; unlocking releases both to
+      // whoever locks it next
       waiter.ticket = self.word.begin_park();
       waiter.next = target.waiters.load(std::memory_order_relaxed);
       waiter.linked = true;

@@ -12,6 +12,7 @@
 //           on this worker, before anything else happens there.
 //   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
 // Threads: its own, but for what others may touch: deque, ready (steal), inbox, pinned, wheel (rescue), state, tick.
+// Relaxed: a size that only makes a waker choose another place.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: what a spawner writes before the task is pushed; the push publishes it.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>

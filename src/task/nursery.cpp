@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: a record that no other thread knows yet.
 #include "weft/nursery.hpp"
 
 #include <typeinfo>

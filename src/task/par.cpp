@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: flags of a scope that only its opener and, under the parent's lock, its linker write.
 #include "weft/par.hpp"
 
 #include "fiber/bindings.hpp"

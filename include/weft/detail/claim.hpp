@@ -16,6 +16,8 @@
 // Threads: any. Two resumers that meet in the very moment of the revocation may both be refused, never both admitted.
 // Rejected: a locked compare-exchange for every resume (+8 ns of 12: it drains the store buffer in front of a path
 // that is all stores); plain loads and stores while the handle is unshared (two threads may share one handle object).
+// Relaxed: the favoured thread's own flag and its guess of the bias, settled by the fences of [CLM-1]; a failed
+// exchange reads nothing.
 #pragma once
 
 #include <cstdint>

@@ -29,6 +29,7 @@
 // Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the
 // owner would have to wait for a thief that was preempted. A version in top_ that the owner raises near the end of its
 // deque: a CAS on the fork-join path, which mostly works on deques of one or two.
+// Relaxed: the owner reads its own bottom_ and buffer_; slots are published by bottom_; sizes are estimates.
 #pragma once
 
 #include <algorithm>

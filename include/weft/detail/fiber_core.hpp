@@ -24,6 +24,8 @@
 //           asks its root.
 // Threads: see FIB-4 and claim.hpp. Rejected: a state word with atomic transitions per resume (two locked instructions
 // more).
+// Relaxed: an alert is a hint that the slow path checks; a handle's own count is compared with acquire where it
+// decides.
 #pragma once
 
 #include <cstddef>

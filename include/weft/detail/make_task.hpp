@@ -94,7 +94,7 @@ template <class F>
   task->top = nullptr;
   task->flags = 0;
   task->strand = nullptr;
-  task->interrupts.store(0, std::memory_order_relaxed);
+  task->interrupts.store(0, std::memory_order_relaxed);  // relaxed: the push publishes the whole record
   task->site = site;
   task->name = nullptr;
   task->word.make_fresh();

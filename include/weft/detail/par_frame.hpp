@@ -2,6 +2,8 @@
 // What: the fork-join step under par: one job offered to others, one call made here.
 // Invariants: [JOB-1], [JOB-2] of job.hpp. The frame is a nursery whose children are jobs that somebody else took; as
 // long as nobody did, nothing of it but its scope is used.
+// Relaxed: the frame and the task's scopes belong to the task that forks; the epoch only makes a walk unnecessary
+// [SCP-4].
 #pragma once
 
 #include <optional>

@@ -62,6 +62,7 @@ struct ScopeCore {
 
   static constexpr std::int64_t no_limit = seam::no_deadline;
 
+  // relaxed: set by the opener, or under the parent's lock, where it is read again
   bool is(ScopeFlag flag) const { return flags.load(std::memory_order_relaxed) & flag; }
 };
 

@@ -14,6 +14,7 @@
 // Rejected: light_fence() as a compiler barrier from the start. membarrier may be missing or filtered by seccomp, and
 // it
 //   costs 15 us into a busy core; real fences are the default and enable_asymmetric_fences() asks for the other kind.
+// Relaxed: Guessed is a plain variable in everything but the data race; see there.
 
 #include <atomic>
 #include <cstddef>

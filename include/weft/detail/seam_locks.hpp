@@ -55,7 +55,7 @@ class FutexMutex {
     if (!try_lock()) lock_slow();
   }
   bool try_lock() noexcept {
-    std::uint32_t free = 0;
+    std::uint32_t free = 0;  // relaxed on failure: nothing was locked
     return word_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
   }
   void unlock() noexcept {

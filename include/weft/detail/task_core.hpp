@@ -113,7 +113,7 @@ struct alignas(64) TaskCore : QueueLink {
   // Line 3
   alignas(16) std::byte room[room_bytes];
 
-  // Asked to stop by its handle.
+  // Asked to stop by its handle. relaxed: who must not miss it has run a fence [SCP-2]
   CancelReason own_cancel() const {
     return static_cast<CancelReason>(life.load(std::memory_order_relaxed) >> life_cancel_shift);
   }

@@ -36,6 +36,8 @@
 // Threads: as each function says.
 // Rejected: a one-bit latch beside the state (it has no reason: data and cancel both "win"); claim only when PARKED
 // (two parties that meet while both are still parking abort each other for ever).
+// Relaxed: the owner's own loads and stores while nobody else may write [PARK-1], published by the queue that the task
+// goes through next; a first load before a compare-exchange is a guess that the exchange checks.
 #pragma once
 
 #include <cstdint>
@@ -103,12 +105,15 @@ class TaskWord {
   // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
   WakeReason run_on(unsigned owner) {
     const WakeReason reason = mine().reason();
-    set(TaskState::running, owner, std::memory_order_release);  // who sees it running sees on what
+    // [LP dequeued to RUNNING, W-108] after an acquiring pop; release: who sees it running sees on what it runs
+    set(TaskState::running, owner, std::memory_order_release);
     return reason;
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
   void make_runnable() {
     const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
+    // [LP made RUNNABLE, W-107] by who owns the word; the push that follows publishes it (release in deque, inbox,
+    // ring and lock), so whoever pops it sees the state
     word_.store(TaskMoment(TaskState::runnable, mine().ticket(), 0).bits() | reason, std::memory_order_relaxed);
   }
   void make_fresh() { set(TaskState::fresh, 0, std::memory_order_relaxed); }
@@ -122,6 +127,8 @@ class TaskWord {
   Ticket begin_park() {
     const TaskMoment now = mine();
     const Ticket next{now.ticket().number + 1};
+    // [LP enter PARKING, W-109] the claim is open from here: what the task wrote before, its wait block above all,
+    // is visible to who wins it
     word_.store(TaskMoment(TaskState::parking, next, now.owner()).bits(), std::memory_order_release);
     return next;
   }
@@ -142,6 +149,8 @@ class TaskWord {
 
   // --- Whoever runs after the switch (the successor, or the worker's own stack): the task's stack is quiet now.
   Queue leave() {
+    // [LP commit PARKED, W-111, W-112] release: the stack is left; acquire: a DELIVERED that came before brings what
+    // its waker wrote. One step decides who queues [PARK-2], so there is no separate look at a latch
     const TaskMoment old(word_.fetch_or(TaskMoment::left_bit, std::memory_order_acq_rel));
     return old.delivered() ? Queue::you : Queue::not_you;
   }
@@ -153,6 +162,8 @@ class TaskWord {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (TaskMoment(seen).claimable(ticket)) {
       const std::uint64_t claimed = seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift;
+      // [LP claim, W-113, W-114, W-115] by a waker, or by the parker itself, PARKING or PARKED alike: acquire: the
+      // wait block; release: for the next who looks. The winner alone goes on
       if (word_.compare_exchange_weak(seen, claimed, std::memory_order_acq_rel, std::memory_order_relaxed))
         return Claimed::yes;
     }
@@ -161,6 +172,8 @@ class TaskWord {
 
   // By the winner of claim(), after its last write for the task.
   Queue deliver() {
+    // [LP delivered, W-116] release: value and winning case, before the task is queued; acquire: LEFT, so that the
+    // stack may be run
     const TaskMoment old(word_.fetch_or(TaskMoment::delivered_bit, std::memory_order_acq_rel));
     return old.left() ? Queue::you : Queue::not_you;
   }
@@ -171,6 +184,7 @@ class TaskWord {
     while (TaskMoment(seen).claimable(ticket)) {
       const std::uint64_t woken =
           seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift | TaskMoment::delivered_bit;
+      // [LP wake without payload] claim and delivery in one step [PARK-4]
       if (word_.compare_exchange_weak(seen, woken, std::memory_order_acq_rel, std::memory_order_relaxed))
         return TaskMoment(seen).left() ? Wake::queue_it : Wake::parker_goes_on;
     }

@@ -7,6 +7,8 @@
 //   [WRK-2] `tick` grows with each dispatch and each child run in place: who looks twice and sees the same number knows
 //           that this worker has not moved.
 // Threads: the worker; `deque` and `tick` may be looked at, and stolen from, by others.
+// Relaxed: tallies, the tick and the idle summary are hints and statistics; the started count is ordered before its
+// task by the push that publishes the task.
 #pragma once
 
 #include <cstdint>
