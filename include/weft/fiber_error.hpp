@@ -21,6 +21,7 @@ enum class FiberErrc : std::uint8_t {
   not_finished,  // asked for something that only a finished or suspended fiber has
   destroyed,     // its last handle was destroyed while it was running
   nothing_to_propagate,
+  scope_open,       // it would be left suspended inside a nursery, timeout or shield that is still open
   bad_environment,  // a WEFT_ variable that cannot be understood
 };
 const char* to_string(FiberErrc code);

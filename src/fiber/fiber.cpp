@@ -397,6 +397,21 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
   return found;
 }
 
+// Whoever catches would go on inside a nursery, timeout or shield that it knows nothing of. Signals that are answered
+// on the spot may cross: a resumable error, debug, io.
+void demand_closed_scopes(FiberCore* self, const FiberCore* catcher, SignalSet bits) {
+  if (bits.overlaps(sig::error | sig::debug | sig::io)) return;
+  bool any = false;
+  for (const FiberCore* fiber = self; fiber != catcher; fiber = fiber->parent) {
+    if (fiber->open_scopes == 0) continue;
+    throw FiberError(FiberErrc::scope_open,
+                     describe(*fiber) + " emits " + to_string(bits) +
+                         " with a nursery, timeout or shield still open: leave it first, or emit from outside of it");
+  }
+  for (const FiberCore* fiber = catcher; fiber != nullptr; fiber = fiber->parent) any |= fiber->open_scopes != 0;
+  if (!any) self->root->alert.fetch_and(~std::uint32_t{alert_scope}, std::memory_order_relaxed);
+}
+
 // Throws if the signal does not suspend, and only then takes the value along. Returns false if it is to be ignored (a
 // yield while being unwound).
 bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) {
@@ -411,6 +426,7 @@ bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) 
     throw UncaughtSignal(Event{bits, std::move(value)});
   }
   if (found.ends.overlaps(bits)) throw_finishing(bits, std::move(value));
+  if (self->root->alert.load(std::memory_order_relaxed) & alert_scope) demand_closed_scopes(self, found.catcher, bits);
   return true;
 }
 

@@ -36,6 +36,8 @@ const char* to_string(FiberErrc code) {
       return "destroyed";
     case FiberErrc::nothing_to_propagate:
       return "nothing_to_propagate";
+    case FiberErrc::scope_open:
+      return "scope_open";
     case FiberErrc::bad_environment:
       return "bad_environment";
   }
