@@ -11,9 +11,11 @@
 #include "fiber/bindings.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "sched/task_end.hpp"
 #include "weft/detail/nursery_core.hpp"
+#include "weft/task.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -41,25 +43,24 @@ namespace {
 }
 
 // The plain case: on a virtual core's own frames, without bindings.
-[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery,
-                                            TaskCore* child) {
+template <bool held>
+[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child,
+                                            TaskMoment running) {
   FiberCore* const below = std::exchange(root->child, nullptr);
   ThreadEh* thread = root->thread_eh;
   const EhGlobals eh{thread->caught, thread->uncaught, 0};
   *thread = {nullptr, 0};
 #if defined(WEFT_CONTEXT_BOOST)
+  (void)worker;
+  (void)nursery;
+  (void)running;
   run_body(child);
-  constexpr bool ended = true;
 #else
   _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
-  worker = root->worker;  // it may have parked and come back elsewhere
-  constexpr std::uint16_t plain_end = task_in_place | task_held | task_has_result;
-  const bool plain = exception == nullptr && (child->flags & ~plain_end) == 0 &&
-                     child->timer_place.load(std::memory_order_acquire) == 0 && (child->flags & task_held);
   bool ended = false;
-  if (plain) [[likely]] {
-    // end_task for a child that never parked and whose handle the joiner holds.
-    child->word.finish(false);
+  // It never parked nor yielded, so it is still on this worker; it has neither timer nor place in a list.
+  if (held && exception == nullptr && child->word.still(running) && child->top == nullptr) [[likely]] {
+    child->word.finish_from(running);
     seam::light_fence();  // [JOIN-1]
     if (child->waiters.load(std::memory_order_relaxed) == nullptr) [[likely]] {
       child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
@@ -68,17 +69,15 @@ namespace {
       ended = true;
     }
   }
-  if (!ended) end_with(child, exception);
+  if (!ended) [[unlikely]]
+    end_with(child, exception);
 #endif
   root->child = below;
   thread = root->thread_eh;
   *thread = {eh.caught, eh.uncaught};
 }
 
-}  // namespace
-
-namespace {
-
+// `wanted`, or (null) whichever child of this nursery is the youngest. A wanted one is held by its handle.
 template <bool any>
 [[gnu::always_inline]] inline bool run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
   FiberCore* root = self->root;
@@ -99,10 +98,10 @@ template <bool any>
   }
   worker->count_tick();
   ++worker->ran_in_place;
-  joiner->word.join_in_place();
+  const TaskMoment joining = joiner->word.join_in_place();
   child->root = root;
   child->flags |= static_cast<std::uint16_t>(task_in_place | (any ? 0 : task_held));
-  (void)child->word.run_on(worker->index + 1);
+  const TaskMoment running = child->word.start_on(worker->index + 1);
   root->task = child;
   root->interrupts = &child->interrupts;
   seam::light_fence();  // pairs with the heavy fence of interrupt_task
@@ -112,7 +111,7 @@ template <bool any>
       nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire) &&
       child->own_cancel() == CancelReason::none;
   if (plain) [[likely]] {
-    run_here(worker, root, nursery, child);
+    run_here<!any>(worker, root, nursery, child, running);
   } else {
     if (child->interrupts.load(std::memory_order_relaxed) != 0)
       root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
@@ -122,7 +121,11 @@ template <bool any>
   root->interrupts = &joiner->interrupts;
   if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  (void)joiner->word.run_on(root->worker->index + 1);
+  if (root->worker == worker) [[likely]] {
+    joiner->word.joined(joining);
+  } else {
+    (void)joiner->word.run_on(root->worker->index + 1);
+  }
   return true;
 }
 
@@ -132,8 +135,18 @@ bool run_own_child(NurseryCore& nursery, FiberCore* self) {
   return run_young<true>(nursery, self, nullptr);
 }
 
-bool run_own_child(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
-  return run_young<false>(nursery, self, wanted);
+// The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
+// here instead of being waited for.
+void join_handle(TaskCore* task) {
+  if (NurseryCore* nursery = task->nursery) [[likely]] {
+    FiberCore* self = current_core_near(nursery->here);
+    const TaskCore* joiner = self->root->task;
+    if (joiner != nullptr && nursery->owner == joiner && joiner->scope == &nursery->scope &&
+        run_young<false>(*nursery, self, task))
+      return;
+  }
+  WakeReason reason;
+  join_task(*task, seam::no_deadline, Raise::yes, reason);
 }
 
 }  // namespace weft::inline v0::detail

@@ -42,24 +42,7 @@ bool over(const TaskCore* task) {
   return task->word.look().state() >= TaskState::done;
 }
 
-// The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
-// here instead of being waited for.
-bool try_in_place(TaskCore* task) {
-  NurseryCore* nursery = task->nursery;
-  if (nursery == nullptr) return false;
-  FiberCore* self = current_core_near(nursery->here);
-  const TaskCore* joiner = self->root->task;
-  if (joiner == nullptr || nursery->owner != joiner || joiner->scope != &nursery->scope) return false;
-  return run_own_child(*nursery, self, task);
-}
-
 }  // namespace
-
-void join_handle(TaskCore* task) {
-  if (try_in_place(task)) return;
-  WakeReason reason;
-  join_task(*task, seam::no_deadline, Raise::yes, reason);
-}
 
 bool join_handle_until(TaskCore* task, std::int64_t deadline) {
   if (over(task)) return true;

@@ -31,10 +31,9 @@ struct NurseryCore {
 
 // Waits until every child has ended, running those that are still in the caller's deque on the caller's stack.
 void join_children(NurseryCore& nursery);
-// Runs one child that is still at the young end of the caller's deque (`wanted`, or any of this nursery's) on the
-// caller's stack. False: there is none, or it must not.
+// Runs a child of this nursery that is still at the young end of the caller's deque on the caller's stack. False: there
+// is none, or it must not.
 bool run_own_child(NurseryCore& nursery, FiberCore* self);
-bool run_own_child(NurseryCore& nursery, FiberCore* self, TaskCore* wanted);
 // Throws the first failure, with the others beside it.
 [[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.

@@ -70,7 +70,7 @@ inline void fence(std::memory_order order) noexcept {
 #endif
 }
 
-inline void light_fence() noexcept {
+[[gnu::always_inline]] inline void light_fence() noexcept {
   if (fence_phase.load(std::memory_order_acquire) == 2) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } else {

@@ -119,7 +119,27 @@ class TaskWord {
   void make_fresh() { set(TaskState::fresh, 0, std::memory_order_relaxed); }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
   void suspend() { set(TaskState::suspended, 0, std::memory_order_release); }
-  void join_in_place() { set(TaskState::joining, owner(), std::memory_order_relaxed); }
+  // running -> joining while a child runs on its stack, and back: the same word if it is still on the same worker.
+  TaskMoment join_in_place() {
+    const TaskMoment was = mine();
+    word_.store((was.bits() & ~TaskMoment::state_mask) | static_cast<std::uint64_t>(TaskState::joining),
+                std::memory_order_relaxed);
+    return was;
+  }
+  void joined(TaskMoment was) { word_.store(was.bits(), std::memory_order_release); }
+  // fresh -> running -> done without a wait in between: nobody else has written, the ticket is the same.
+  TaskMoment start_on(unsigned owner) {
+    const std::uint64_t ticket = mine().bits() & TaskMoment::ticket_mask;
+    const TaskMoment now(ticket | std::uint64_t{owner} << TaskMoment::owner_shift |
+                         static_cast<std::uint64_t>(TaskState::running));
+    word_.store(now.bits(), std::memory_order_release);
+    return now;
+  }
+  bool still(TaskMoment now) const { return mine().bits() == now.bits(); }
+  void finish_from(TaskMoment now) {
+    word_.store((now.bits() & TaskMoment::ticket_mask) | static_cast<std::uint64_t>(TaskState::done),
+                std::memory_order_release);
+  }
   void finish(bool cancelled) { set(cancelled ? TaskState::cancelled : TaskState::done, 0, std::memory_order_release); }
 
   // running -> parking, with the next ticket. From here on the claim is open: call it under the lock of the object
@@ -193,7 +213,6 @@ class TaskWord {
 
  private:
   TaskMoment mine() const { return TaskMoment(word_.load(std::memory_order_relaxed)); }
-  unsigned owner() const { return mine().owner(); }
   void set(TaskState state, unsigned owner, std::memory_order order) {
     word_.store(TaskMoment(state, mine().ticket(), owner).bits(), order);
   }
