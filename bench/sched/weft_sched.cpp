@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/child.hpp"
@@ -71,7 +72,7 @@ std::uint64_t skynet(std::uint64_t first, std::uint64_t size) {
     weft::Task<std::uint64_t> children[10];
     for (std::uint64_t i = 0; i < 10; ++i)
       children[i] = n.spawn([first, size, i] { return skynet(first + i * (size / 10), size / 10); });
-    for (std::size_t i = 10; i-- > 0;) sum += children[i].join();
+    for (std::size_t i = 10; i-- > 0;) sum += std::move(children[i]).join();
   });
   return sum;
 }

@@ -31,6 +31,9 @@ const char* to_string(TaskStatus status);
 
 namespace detail {
 void join_handle(TaskCore* task);  // throws what is pending for the caller
+// By the only handle, which is about to go. Not null: it has run in place, without a wait, on this worker; the record
+// is the caller's to empty and to give back.
+WorkerCore* join_last_handle(TaskCore* task);
 bool join_handle_until(TaskCore* task, std::int64_t deadline);
 bool join_handle_quietly(TaskCore* task);  // never throws; false: the caller was asked to stop first
 void drop_handle_slow(TaskCore* task) noexcept;
@@ -71,11 +74,29 @@ class [[nodiscard]] Task {
 
   // Waits for its end and gives its result, moved out; throws what ended it, the original exception. May be asked once
   // for a result that cannot be copied.
-  T join() {
+  T join() & {
     detail::TaskCore* core = checked();
     if (!detail::has_ended(core)) detail::join_handle(core);
     if (core->flags & detail::task_failed) detail::throw_outcome(core);
     if constexpr (!std::is_void_v<T>) return std::move(detail::Room<T>::at(core));
+  }
+  // The same by a handle that is used up, std::move(task).join() or spawn(...).join(): the cheapest.
+  T join() && {
+    detail::TaskCore* core = checked();
+    detail::WorkerCore* worker = detail::has_ended(core) ? nullptr : detail::join_last_handle(core);
+    if (worker == nullptr) [[unlikely]] {
+      Task& named = *this;
+      return named.join();
+    }
+    core_ = nullptr;
+    if constexpr (std::is_void_v<T>) {
+      detail::give_record(worker, core);
+    } else {
+      T result = std::move(detail::Room<T>::at(core));
+      detail::Room<T>::drop(core);
+      detail::give_record(worker, core);
+      return result;
+    }
   }
   // Waits for its end only: neither its result nor its failure comes out here.
   void wait() {

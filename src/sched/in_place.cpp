@@ -42,14 +42,27 @@ namespace {
 #endif
 }
 
-// The plain case: on a virtual core's own frames, without bindings.
-template <bool held>
-[[gnu::always_inline]] inline void run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child,
+enum class Young : std::uint8_t {
+  any,   // whichever child of this nursery is the youngest
+  held,  // this one, whose handle the joiner holds
+  last,  // and uses up: nobody else can wait for it, cancel or interrupt it any more
+};
+enum class Ran : std::uint8_t {
+  no,
+  yes,
+  plainly,  // Young::last only: it never waited; its record is the joiner's
+};
+
+// The plain case: on a virtual core's own frames, without bindings. True: it ended plainly.
+template <Young young>
+[[gnu::always_inline]] inline bool run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child,
                                             TaskMoment running) {
-  FiberCore* const below = std::exchange(root->child, nullptr);
   ThreadEh* thread = root->thread_eh;
   const EhGlobals eh{thread->caught, thread->uncaught, 0};
-  *thread = {nullptr, 0};
+  const bool clean = eh.caught == nullptr && eh.uncaught == 0;
+  if (!clean) [[unlikely]]
+    *thread = {nullptr, 0};
+  bool ended = false;
 #if defined(WEFT_CONTEXT_BOOST)
   (void)worker;
   (void)nursery;
@@ -57,61 +70,65 @@ template <bool held>
   run_body(child);
 #else
   _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
-  bool ended = false;
-  // It never parked nor yielded, so it is still on this worker; it has neither timer nor place in a list.
-  if (held && exception == nullptr && child->word.still(running) && child->top == nullptr) [[likely]] {
+  // If it never parked nor yielded it is still on this worker, and has neither timer nor place in a list.
+  if (young != Young::any && exception == nullptr && child->word.still(running) && child->top == nullptr) [[likely]] {
     child->word.finish_from(running);
-    seam::light_fence();  // [JOIN-1]
-    if (child->waiters.load(std::memory_order_relaxed) == nullptr) [[likely]] {
-      child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
-      worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
-      --nursery.plain;
+    if (young == Young::last) {
       ended = true;
+    } else {
+      seam::light_fence();  // [JOIN-1]
+      ended = child->waiters.load(std::memory_order_relaxed) == nullptr;
+      if (ended) child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
     }
   }
-  if (!ended) [[unlikely]]
+  if (ended) [[likely]] {
+    worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    --nursery.plain;
+  } else {
     end_with(child, exception);
+  }
 #endif
-  root->child = below;
-  thread = root->thread_eh;
-  *thread = {eh.caught, eh.uncaught};
+  if (!clean) [[unlikely]]
+    *root->thread_eh = {eh.caught, eh.uncaught};
+  return ended;
 }
 
-// `wanted`, or (null) whichever child of this nursery is the youngest. A wanted one is held by its handle.
-template <bool any>
-[[gnu::always_inline]] inline bool run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
+template <Young young>
+[[gnu::always_inline]] inline Ran run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
   FiberCore* root = self->root;
   WorkerCore* worker = root->worker;
   TaskCore* joiner = nursery.owner;
   if (worker == nullptr || !worker->in_place || !room_in_place(*joiner, *self)) [[unlikely]]
-    return false;
+    return Ran::no;
   // A child starts with the default floating-point words; only switches change them.
   if (root->alert.load(std::memory_order_relaxed) & alert_fp) [[unlikely]]
-    return false;
+    return Ran::no;
   const Entry entry = worker->deque.pop();
-  if (!entry) return false;
-  TaskCore* child = any ? entry.as<TaskCore>() : wanted;
-  const bool ours = any ? entry.kind() == entry_task && child->nursery == &nursery : entry == Entry(wanted, entry_task);
+  if (!entry) return Ran::no;
+  TaskCore* child = young == Young::any ? entry.as<TaskCore>() : wanted;
+  const bool ours = young == Young::any ? entry.kind() == entry_task && child->nursery == &nursery
+                                        : entry == Entry(wanted, entry_task);
   if (!ours || (child->flags & task_own_stack)) [[unlikely]] {
     (void)worker->deque.push(entry);  // it came from there: there is room
-    return false;
+    return Ran::no;
   }
   worker->count_tick();
   ++worker->ran_in_place;
   const TaskMoment joining = joiner->word.join_in_place();
   child->root = root;
-  child->flags |= static_cast<std::uint16_t>(task_in_place | (any ? 0 : task_held));
+  child->flags |= static_cast<std::uint16_t>(task_in_place | (young == Young::any ? 0 : task_held));
   const TaskMoment running = child->word.start_on(worker->index + 1);
   root->task = child;
   root->interrupts = &child->interrupts;
-  seam::light_fence();  // pairs with the heavy fence of interrupt_task
+  if (young != Young::last) seam::light_fence();  // pairs with the heavy fence of interrupt_task
   const bool plain =
       self == root && self->bindings == nullptr && child->bindings == nullptr &&
       child->interrupts.load(std::memory_order_relaxed) == 0 &&
       nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire) &&
       child->own_cancel() == CancelReason::none;
+  bool plainly = false;
   if (plain) [[likely]] {
-    run_here<!any>(worker, root, nursery, child, running);
+    plainly = run_here<young>(worker, root, nursery, child, running);
   } else {
     if (child->interrupts.load(std::memory_order_relaxed) != 0)
       root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
@@ -126,27 +143,42 @@ template <bool any>
   } else {
     (void)joiner->word.run_on(root->worker->index + 1);
   }
-  return true;
+  return plainly ? Ran::plainly : Ran::yes;
+}
+
+// The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
+// here instead of being waited for.
+template <Young young>
+[[gnu::always_inline]] inline Ran join_by_running(TaskCore* task) {
+  NurseryCore* nursery = task->nursery;
+  if (nursery == nullptr) return Ran::no;
+  FiberCore* self = current_core_near(nursery->here);
+  const TaskCore* joiner = self->root->task;
+  if (joiner == nullptr || nursery->owner != joiner || joiner->scope != &nursery->scope) return Ran::no;
+  return run_young<young>(*nursery, self, task);
+}
+
+[[gnu::noinline]] void join_by_waiting(TaskCore* task) {
+  WakeReason reason;
+  join_task(*task, seam::no_deadline, Raise::yes, reason);
 }
 
 }  // namespace
 
 bool run_own_child(NurseryCore& nursery, FiberCore* self) {
-  return run_young<true>(nursery, self, nullptr);
+  return run_young<Young::any>(nursery, self, nullptr) != Ran::no;
 }
 
-// The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
-// here instead of being waited for.
 void join_handle(TaskCore* task) {
-  if (NurseryCore* nursery = task->nursery) [[likely]] {
-    FiberCore* self = current_core_near(nursery->here);
-    const TaskCore* joiner = self->root->task;
-    if (joiner != nullptr && nursery->owner == joiner && joiner->scope == &nursery->scope &&
-        run_young<false>(*nursery, self, task))
-      return;
-  }
-  WakeReason reason;
-  join_task(*task, seam::no_deadline, Raise::yes, reason);
+  if (join_by_running<Young::held>(task) == Ran::no) join_by_waiting(task);
+}
+
+WorkerCore* join_last_handle(TaskCore* task) {
+  const Ran ran = join_by_running<Young::last>(task);
+  if (ran == Ran::plainly) [[likely]]
+    return task->root->worker;
+  if (ran == Ran::no) join_by_waiting(task);
+  return nullptr;
 }
 
 }  // namespace weft::inline v0::detail
