@@ -49,8 +49,7 @@ WaitOutcome park(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
   const WakeReason reason = finish_wait(self, raise);
   if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
   if (raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout)) raise_if_cancelled(self);
-  if (raise == Raise::no && reason == WakeReason::cancel && requested_for(self).scope != nullptr)
-    return WaitOutcome::cancelled;
+  if (raise == Raise::quietly && cancel_due(self)) return WaitOutcome::cancelled;
   return reason == WakeReason::timeout ? WaitOutcome::timed_out : WaitOutcome::woken;
 }
 
@@ -65,9 +64,8 @@ WaitOutcome park_if_for(const std::atomic<std::uint32_t>& flag, std::uint32_t ex
 }
 
 WaitOutcome park_if_quietly(const std::atomic<std::uint32_t>& flag, std::uint32_t expected) noexcept {
-  if (flag.load(std::memory_order_acquire) == expected && requested_for(*task_here()).scope != nullptr)
-    return WaitOutcome::cancelled;
-  return park(flag, expected, seam::no_deadline, Raise::no);
+  if (flag.load(std::memory_order_acquire) == expected && cancel_due(*task_here())) return WaitOutcome::cancelled;
+  return park(flag, expected, seam::no_deadline, Raise::quietly);
 }
 
 }  // namespace weft::inline v0

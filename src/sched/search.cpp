@@ -152,10 +152,10 @@ std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now) {
     if (outcome == TaskWord::Wake::lost) ++worker.counters.timers_stale;
     if (outcome != TaskWord::Wake::queue_it) return;
     ++worker.counters.timers_fired;
-    task->word.make_runnable();
     if (task->flags & task_pinned || task->strand != nullptr) {
       make_ready(task, WakeReason::timeout);
     } else {
+      task->word.make_runnable();
       woken.push_back(Entry(task, entry_task));
       ++woken_count;
     }

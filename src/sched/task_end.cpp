@@ -170,6 +170,7 @@ void fail_unstarted(TaskCore* task, std::exception_ptr why) {
 void abandon_task(TaskCore* task) {
   task->code(task, TaskOp::drop_closure);
   if (task->strand != nullptr) release_strand(std::exchange(task->strand, nullptr));
+  task->word.make_free();
   task->life.store(life_ended, std::memory_order_relaxed);
 }
 

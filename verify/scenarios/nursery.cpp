@@ -39,6 +39,7 @@ struct Stage {
         parent(world.make<seam::Mutex>("parent")) {
     for (auto& place : pushed) place = &world.make<seam::Atomic<int>>("entry", 0);
     for (auto& result : results) result = &world.make<Plain<int>>("result", 0);
+    task.make_fresh();
     task.run_on(1);
   }
 

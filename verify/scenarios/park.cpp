@@ -33,6 +33,7 @@ struct Stage {
         lock(world.make<seam::Mutex>("object")),
         queued(world.make<seam::Atomic<std::uint32_t>>("queued", 0U)),
         flag(world.make<seam::Atomic<int>>("flag", 0)) {
+    word.make_fresh();
     (void)word.run_on(1);
   }
 

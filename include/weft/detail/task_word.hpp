@@ -33,6 +33,7 @@
 //            on and parked again would get the late DELIVERED of the old wait.
 //   [PARK-5] What the winner writes between claim and deliver() is visible to the task when it runs (release at
 //            DELIVERED, acquire at LEFT or at the look before the switch).
+//   [PARK-6] Each function may be called in the states it names only; debug builds check that (F1-F4 of the lifecycle).
 // Threads: as each function says.
 // Rejected: a one-bit latch beside the state (it has no reason: data and cancel both "win"); claim only when PARKED
 // (two parties that meet while both are still parking abort each other for ever).
@@ -42,6 +43,7 @@
 
 #include <cstdint>
 
+#include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {
@@ -104,6 +106,8 @@ class TaskWord {
 
   // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
   WakeReason run_on(unsigned owner) {
+    WEFT_DEBUG(is(TaskState::fresh) || is(TaskState::runnable) || is(TaskState::joining),
+               "only a task that was dequeued, or whose child has ended on its stack, begins to run");
     const WakeReason reason = mine().reason();
     // [LP dequeued to RUNNING, W-108] after an acquiring pop; release: who sees it running sees on what it runs
     set(TaskState::running, owner, std::memory_order_release);
@@ -111,24 +115,38 @@ class TaskWord {
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
   void make_runnable() {
+    WEFT_DEBUG(is(TaskState::fresh) || is(TaskState::running) || is(TaskState::suspended) ||
+                   (is(TaskState::parking) && mine().left() && mine().delivered() && mine().reason() != WakeReason::none),
+               "only a new task, one that yields, or one that is claimed, delivered and left may be queued");
     const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
     // [LP made RUNNABLE, W-107] by who owns the word; the push that follows publishes it (release in deque, inbox,
     // ring and lock), so whoever pops it sees the state
     word_.store(TaskMoment(TaskState::runnable, mine().ticket(), 0).bits() | reason, std::memory_order_relaxed);
   }
-  void make_fresh() { set(TaskState::fresh, 0, std::memory_order_relaxed); }
+  void make_fresh() {
+    WEFT_DEBUG(is(TaskState::free) || is_over(), "only a record that nobody uses becomes a new task");
+    set(TaskState::fresh, 0, std::memory_order_relaxed);
+  }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
-  void suspend() { set(TaskState::suspended, 0, std::memory_order_release); }
+  void suspend() {
+    WEFT_DEBUG(is(TaskState::running), "only a running task suspends");
+    set(TaskState::suspended, 0, std::memory_order_release);
+  }
   // running -> joining while a child runs on its stack, and back: the same word if it is still on the same worker.
   TaskMoment join_in_place() {
     const TaskMoment was = mine();
+    WEFT_DEBUG(was.state() == TaskState::running, "only a running task joins");
     word_.store((was.bits() & ~TaskMoment::state_mask) | static_cast<std::uint64_t>(TaskState::joining),
                 std::memory_order_relaxed);
     return was;
   }
-  void joined(TaskMoment was) { word_.store(was.bits(), std::memory_order_release); }
+  void joined(TaskMoment was) {
+    WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
+    word_.store(was.bits(), std::memory_order_release);
+  }
   // fresh -> running -> done without a wait in between: nobody else has written, the ticket is the same.
   TaskMoment start_on(unsigned owner) {
+    WEFT_DEBUG(is(TaskState::fresh), "only a new task starts");
     const std::uint64_t ticket = mine().bits() & TaskMoment::ticket_mask;
     const TaskMoment now(ticket | std::uint64_t{owner} << TaskMoment::owner_shift |
                          static_cast<std::uint64_t>(TaskState::running));
@@ -137,15 +155,21 @@ class TaskWord {
   }
   bool still(TaskMoment now) const { return mine().bits() == now.bits(); }
   void finish_from(TaskMoment now) {
+    WEFT_DEBUG(is(TaskState::running), "only a running task ends");
     word_.store((now.bits() & TaskMoment::ticket_mask) | static_cast<std::uint64_t>(TaskState::done),
                 std::memory_order_release);
   }
-  void finish(bool cancelled) { set(cancelled ? TaskState::cancelled : TaskState::done, 0, std::memory_order_release); }
+  // fresh: it was never run.
+  void finish(bool cancelled) {
+    WEFT_DEBUG(is(TaskState::running) || is(TaskState::fresh), "only a running task ends");
+    set(cancelled ? TaskState::cancelled : TaskState::done, 0, std::memory_order_release);
+  }
 
   // running -> parking, with the next ticket. From here on the claim is open: call it under the lock of the object
   // that will wake the task, before the node is linked. No user code, allocation or syscall until leave() or stay().
   Ticket begin_park() {
     const TaskMoment now = mine();
+    WEFT_DEBUG(now.state() == TaskState::running, "only a running task parks");
     const Ticket next{now.ticket().number + 1};
     // [LP enter PARKING, W-109] the claim is open from here: what the task wrote before, its wait block above all,
     // is visible to who wins it
@@ -163,6 +187,8 @@ class TaskWord {
   // parking -> running without having left: after its own claim, or once delivered() said so.
   WakeReason stay() {
     const TaskMoment now = look();
+    WEFT_DEBUG(now.state() == TaskState::parking && !now.left() && now.reason() != WakeReason::none,
+               "only a claimed parker that has not left goes on");
     word_.store(TaskMoment(TaskState::running, now.ticket(), now.owner()).bits(), std::memory_order_relaxed);
     return now.reason();
   }
@@ -172,6 +198,7 @@ class TaskWord {
     // [LP commit PARKED, W-111, W-112] release: the stack is left; acquire: a DELIVERED that came before brings what
     // its waker wrote. One step decides who queues [PARK-2], so there is no separate look at a latch
     const TaskMoment old(word_.fetch_or(TaskMoment::left_bit, std::memory_order_acq_rel));
+    WEFT_DEBUG(old.state() == TaskState::parking && !old.left(), "only a parking task is left, once");
     return old.delivered() ? Queue::you : Queue::not_you;
   }
 
@@ -195,6 +222,8 @@ class TaskWord {
     // [LP delivered, W-116] release: value and winning case, before the task is queued; acquire: LEFT, so that the
     // stack may be run
     const TaskMoment old(word_.fetch_or(TaskMoment::delivered_bit, std::memory_order_acq_rel));
+    WEFT_DEBUG(old.state() == TaskState::parking && old.reason() != WakeReason::none && !old.delivered(),
+               "only who has claimed a wait delivers it, once");
     return old.left() ? Queue::you : Queue::not_you;
   }
 
@@ -212,6 +241,8 @@ class TaskWord {
   }
 
  private:
+  bool is(TaskState state) const { return mine().state() == state; }
+  bool is_over() const { return mine().state() >= TaskState::done; }
   TaskMoment mine() const { return TaskMoment(word_.load(std::memory_order_relaxed)); }
   void set(TaskState state, unsigned owner, std::memory_order order) {
     word_.store(TaskMoment(state, mine().ticket(), owner).bits(), order);
