@@ -5,9 +5,9 @@
 #include "sched/search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "sched/park.hpp"
 
@@ -32,7 +32,8 @@ struct Glimpse {
 
 class Search {
  public:
-  explicit Search(Worker& worker) : worker_(worker), runtime_(*worker.runtime) {}
+  explicit Search(Worker& worker)
+      : worker_(worker), runtime_(*worker.runtime), glimpses_(worker.runtime->workers.size()) {}
 
   // Everything that may be run now, the own things first, in an order that lets nothing starve.
   Entry look() {
@@ -84,13 +85,12 @@ class Search {
   void glimpse_all() {
     const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
     const std::int64_t now = seam::monotonic_ns();
-    for (unsigned i = 0; i < count && i < glimpses_.size(); ++i)
-      glimpses_[i] = {runtime_.worker(i).tick.load(std::memory_order_relaxed), now};
+    for (unsigned i = 0; i < count; ++i) glimpses_[i] = {runtime_.worker(i).tick.load(std::memory_order_relaxed), now};
   }
 
  private:
   Entry steal_from(Worker& victim, bool patient) {
-    const Glimpse seen = victim.index < glimpses_.size() ? glimpses_[victim.index] : Glimpse{};
+    const Glimpse seen = glimpses_[victim.index];
     const std::uint64_t tick = victim.tick.load(std::memory_order_relaxed);
     const bool still = !patient && seen.at != 0 && seen.tick == tick;
     const std::size_t unstarted = victim.deque.size();
@@ -120,7 +120,7 @@ class Search {
 
   Worker& worker_;
   RuntimeCore& runtime_;
-  std::array<Glimpse, 64> glimpses_{};
+  std::vector<Glimpse> glimpses_;  // of each worker
 };
 
 }  // namespace

@@ -120,10 +120,15 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
       runtime.detached_failures.fetch_add(1, std::memory_order_relaxed);
       report_detached(*task, failure);
     }
-    drop_outcome(task);
-    // The destructor of a result may have waited.
-    unregister_task(*task);
-    forget_timer(*task);
+    if (task->flags & (task_failed | task_has_result)) {
+      // Nobody else knows the record any more; the destructor of what it holds is a part of the task, and may wait.
+      task->word.make_fresh();
+      (void)task->word.run_on(worker.index + 1);
+      drop_outcome(task);
+      unregister_task(*task);
+      forget_timer(*task);
+      task->word.finish(cancelled);
+    }
     free_record(task);
   } else if (life & life_asking) [[unlikely]] {
     // Somebody who asked it to stop still looks at the scope it was born into, which may end with it.

@@ -91,13 +91,15 @@ template <class F>
 void until(F&& holds) {
   while (!holds()) weft::sleep(std::chrono::microseconds(50));
 }
-// PARKED: it has looked at everything that might end its wait, and its stack is left.
+// PARKED: it has looked at everything that might end its wait, and its stack is left. Not by sleeping: two who sleep for
+// the same time meet for ever.
 template <class T>
 void until_parked(const weft::Task<T>& task) {
-  until([&] {
+  for (;;) {
     const weft::detail::TaskMoment now = task.core()->word.look();
-    return now.state() == weft::detail::TaskState::parking && now.left();
-  });
+    if (now.state() == weft::detail::TaskState::parking && now.left()) return;
+    weft::yield_now();
+  }
 }
 
 // Waits on a plain thread, or holds the worker of a task; false after ten seconds.

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Interrupts: counted per task, seen where the task looks, never by a neighbour.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "doctest/doctest.h"
+#include "sched/universe.hpp"
+#include "weft/fiber.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+using namespace std::chrono_literals;
+using namespace weft_test;
+
+namespace {
+
+// Runs body in a fiber that catches interrupts; returns how many came before it ended.
+template <class F>
+int interrupts_of(F&& body) {
+  weft::Fiber fiber(body, weft::SignalSet{weft::sig::interrupt});
+  int count = 0;
+  (void)fiber.resume();
+  while (!fiber.finished()) {
+    ++count;
+    (void)fiber.resume();
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("interrupt: N increments from another thread are N signals, in a loop that never waits [J-103] [J-104]") {
+  in_each_universe([](const Universe& u) {
+    std::atomic<bool> begun = false;
+    std::atomic<bool> stop = false;
+    int seen = 0;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto loop = u.spawn(n, [&] {
+        seen = interrupts_of([&] {
+          begun = true;
+          while (!stop) weft::checkpoint();
+          // Whatever is still pending.
+          for (int i = 0; i < 20; ++i) weft::checkpoint();
+        });
+      });
+      std::thread outside([&] {
+        while (!begun) std::this_thread::yield();
+        for (int i = 0; i < 10; ++i) loop.interrupt();
+        stop = true;
+      });
+      weft::shield([&] { loop.wait(); });
+      outside.join();
+    });
+    CHECK(seen == 10);
+  });
+}
+
+TEST_CASE("interrupt: it does not wake a parked task; it is seen when that next runs [HC4]") {
+  in_each_universe([](const Universe& u) {
+    std::atomic<bool> woken = false;
+    int seen = 0;
+    std::atomic<bool> open = false;
+    auto gate = weft::go([&] { until([&] { return open.load(); }); });
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto sleeper = u.spawn(n, [&] {
+        seen = interrupts_of([&] {
+          gate.wait();
+          woken = true;
+          for (int i = 0; i < 10; ++i) weft::checkpoint();
+        });
+      });
+      until_parked(sleeper);
+      for (int i = 0; i < 3; ++i) sleeper.interrupt();
+      weft::sleep(500us);
+      CHECK_FALSE(woken);
+      open = true;
+      sleeper.wait();
+    });
+    CHECK(seen == 3);
+  });
+}
+
+TEST_CASE("interrupt: one for a task that has not started is seen when it does [J-103]") {
+  in_each_universe([](const Universe&) {
+    int seen = 0;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto task = n.spawn([&] {
+        seen = interrupts_of([&] {
+          for (int i = 0; i < 100000 && seen == 0; ++i) weft::checkpoint();
+        });
+      });
+      task.interrupt();
+      task.interrupt();
+      task.join();
+    });
+    CHECK(seen == 2);
+  });
+}
+
+TEST_CASE("interrupt: raised at the very start from another thread, it is never lost [J-103]") {
+  weft::Runtime runtime(workers(2));
+  runtime.run([&] {
+    for (int round = 0; round < 2000; ++round) {
+      std::atomic<bool> sent = false;
+      int seen = 0;
+      auto task = weft::go([&] {
+        seen = interrupts_of([&] {
+          while (!sent) weft::seam::pause();
+          weft::checkpoint();
+          weft::checkpoint();
+        });
+      });
+      task.interrupt();
+      sent = true;
+      task.wait();
+      REQUIRE(seen == 1);
+    }
+  });
+}
+
+TEST_CASE("interrupt: of a joiner it is not taken by the child on its stack, nor the other way [HC4] [HA1.3]") {
+  in_each_universe([](const Universe& u) {
+    int in_child = -1;
+    int in_joiner = -1;
+    std::atomic<bool> child_begun = false;
+    std::atomic<bool> sent = false;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto joiner = u.spawn(n, [&] {
+        in_joiner = interrupts_of([&] {
+          weft::with_nursery([&](weft::Nursery& inner) {
+            auto child = u.spawn(inner, [&] {
+              in_child = interrupts_of([&] {
+                child_begun = true;
+                until([&] { return sent.load(); });
+                for (int i = 0; i < 5; ++i) weft::checkpoint();
+              });
+            });
+            weft::shield([&] { child.wait(); });
+          });
+          for (int i = 0; i < 5; ++i) weft::checkpoint();
+        });
+      });
+      until([&] { return child_begun.load(); });
+      joiner.interrupt();
+      joiner.interrupt();
+      sent = true;
+      joiner.join();
+    });
+    CHECK(in_child == 0);
+    CHECK(in_joiner == 2);
+  });
+}
+
+TEST_CASE("interrupt: after the end it does nothing, whatever became of the stack [HA1.1]") {
+  weft::Task<int> late;
+  {
+    weft::Runtime runtime(workers(2));
+    late = runtime.go([] {
+      weft::sleep(100us);
+      return 1;
+    });
+    late.wait();
+    late.interrupt();
+    CHECK(runtime.run([] {
+      int seen = interrupts_of([] {
+        for (int i = 0; i < 100; ++i) weft::yield_now();
+      });
+      return seen;
+    }) == 0);
+  }
+  late.interrupt();
+  late.cancel();
+  CHECK(late.join() == 1);
+}
