@@ -7,6 +7,7 @@
 
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
+#include "weft/scope.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -52,7 +53,14 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
   TaskCore& self = *task_here();
   const WaitInfo info{"join", &target, &target};
   for (;;) {
-    begin_wait(self, info, deadline, raise);
+    try {
+      begin_wait(self, info, deadline, raise);
+    } catch (const Cancelled&) {
+      // Asked to stop because the target has failed: that failure is what the joiner gets, wherever the target ran.
+      if (!over()) throw;
+      reason = WakeReason::data;
+      return;
+    }
     TaskWaiter waiter;
     waiter.task = &self;
     {
