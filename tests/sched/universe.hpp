@@ -91,8 +91,8 @@ template <class F>
 void until(F&& holds) {
   while (!holds()) weft::sleep(std::chrono::microseconds(50));
 }
-// PARKED: it has looked at everything that might end its wait, and its stack is left. Not by sleeping: two who sleep for
-// the same time meet for ever.
+// PARKED: it has looked at everything that might end its wait, and its stack is left. Not by sleeping: two who sleep
+// for the same time meet for ever.
 template <class T>
 void until_parked(const weft::Task<T>& task) {
   for (;;) {

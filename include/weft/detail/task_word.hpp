@@ -115,9 +115,10 @@ class TaskWord {
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
   void make_runnable() {
-    WEFT_DEBUG(is(TaskState::fresh) || is(TaskState::running) || is(TaskState::suspended) ||
-                   (is(TaskState::parking) && mine().left() && mine().delivered() && mine().reason() != WakeReason::none),
-               "only a new task, one that yields, or one that is claimed, delivered and left may be queued");
+    WEFT_DEBUG(
+        is(TaskState::fresh) || is(TaskState::running) || is(TaskState::suspended) ||
+            (is(TaskState::parking) && mine().left() && mine().delivered() && mine().reason() != WakeReason::none),
+        "only a new task, one that yields, or one that is claimed, delivered and left may be queued");
     const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
     // [LP made RUNNABLE, W-107] by who owns the word; the push that follows publishes it (release in deque, inbox,
     // ring and lock), so whoever pops it sees the state
