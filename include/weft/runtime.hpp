@@ -13,9 +13,11 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weft/runtime_error.hpp"
 #include "weft/runtime_options.hpp"
+#include "weft/stall.hpp"
 #include "weft/task.hpp"
 
 namespace weft::inline v0 {
@@ -41,7 +43,10 @@ struct RuntimeStats {
   std::uint64_t timers_stale = 0;
   std::uint64_t cores_made = 0;
   std::uint64_t cores_reused = 0;
-  std::uint64_t rescues = 0;
+  std::uint64_t rescues = 0;   // entries taken from a worker that could not run them
+  std::uint64_t stalls = 0;    // tasks that kept their worker for stall_after
+  std::uint64_t promoted = 0;  // temporary workers added
+  std::uint64_t retired = 0;   // and ended again
   std::uint64_t records = 0;  // ever made in this process
 };
 
@@ -79,6 +84,7 @@ class Runtime {
   bool shutdown(std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
 
   RuntimeStats stats() const;
+  std::vector<StallReport> stalls() const;  // the latest ones, oldest first; none without sysmon
   const RuntimeOptions& options() const;
   unsigned detached_failures() const;
 

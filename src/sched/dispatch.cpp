@@ -125,7 +125,7 @@ void arrive(Worker& worker) {
 
 Entry next_local(Worker& worker) {
   const std::uint64_t pick = worker.count_tick();
-  if ((pick & 63) == 0) [[unlikely]]
+  if (worker.look_due(pick)) [[unlikely]]
     return {};
   if (worker.ready.size() != 0) [[likely]] {
     // Unstarted ones get a turn among those that only yield to each other.
@@ -182,6 +182,7 @@ namespace {
       worker.kept = entry;  // the loop finds a stack for it
     }
   }
+  if (to == worker.loop) record_current(worker, nullptr);
   if (to == self) {  // the loop itself, with nothing to run
     arrive(worker);
     return to;

@@ -23,17 +23,16 @@ Worker& worker_here() {
 // wheel's lock only.
 void arm_timer(TaskCore& task, std::int64_t deadline) {
   Worker& here = worker_here();
-  if (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
+  while (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
     Worker& there = here.runtime->worker(place - 1);
     const bool own = &there == &here;
     own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
-    bool keep = false;
-    if (task.timer_place.load(std::memory_order_relaxed) != 0) {  // else it has fired meanwhile
-      keep = task.timer.deadline <= deadline;
-      if (!keep) there.wheel.remove(task.timer);
-    }
+    const bool still_there = task.timer_place.load(std::memory_order_relaxed) == place;  // neither fired nor handed over
+    const bool keep = still_there && task.timer.deadline <= deadline;
+    if (still_there && !keep) there.wheel.remove(task.timer);
     own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();
     if (keep) return;
+    if (still_there) break;
   }
   here.wheel_lock.lock_owner();
   task.timer_place.store(static_cast<std::uint16_t>(here.index + 1), std::memory_order_relaxed);
@@ -41,6 +40,8 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   here.wheel_lock.unlock_owner();
   if (deadline < here.next_timer.load(std::memory_order_relaxed))
     here.next_timer.store(deadline, std::memory_order_relaxed);
+  seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
+  if (here.runtime->sysmon_pace.load(std::memory_order_relaxed) != SysmonPace::fast) wake_sysmon(*here.runtime);
 }
 
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {
@@ -150,7 +151,7 @@ namespace {
   TaskCore* task = self->root->task;
   ++worker.counters.yields;
   const Entry next = next_local(worker);
-  if (!next && (worker.tick.load(std::memory_order_relaxed) & 63) != 0) return;  // nobody else, no full look due
+  if (!next && !worker.look_due(worker.tick.load(std::memory_order_relaxed))) return;  // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
   worker.leaving = task;

@@ -9,13 +9,16 @@
 #include "base/sys.hpp"
 #include "fiber/failure.hpp"
 #include "fiber/virtual_core.hpp"
+#include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
+#include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
 #include "sched/search.hpp"
+#include "sched/sysmon.hpp"
 #include "sched/task_end.hpp"
 #include "weft/fiber.hpp"
 
@@ -52,17 +55,19 @@ class AsWorker {
     worker.loop = current_core();  // not always the root: a fiber may call run
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
-    worker.thread_id = sys::gettid();
+    worker.thread_id.store(sys::gettid(), std::memory_order_relaxed);
     worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
     worker.runtime->idle.add_worker();
   }
   ~AsWorker() {
+    hand_over(worker_);
     worker_.runtime->idle.remove_worker();
     while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);
     give_all_records(&worker_);
-    worker_.state.store(WorkerState::dead, std::memory_order_relaxed);
     root_->worker = nullptr;
     root_->task = previous_task_;
+    ++worker_.counters.entered[static_cast<unsigned>(WorkerState::dead)];
+    worker_.state.store(WorkerState::dead, std::memory_order_release);  // the place may be taken again
   }
   AsWorker(const AsWorker&) = delete;
   AsWorker& operator=(const AsWorker&) = delete;
@@ -105,6 +110,10 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
                                                       "; ask for fewer with WEFT_WORKERS or RuntimeOptions::workers");
     }
   }
+  if (options.sysmon) {
+    sysmon = std::make_unique<Sysmon>(*this);
+    if (!sysmon->start()) sysmon.reset();
+  }
 }
 
 RuntimeCore::~RuntimeCore() = default;
@@ -117,25 +126,36 @@ void RuntimeCore::start_thread(unsigned index) {
   });
 }
 
+unsigned RuntimeCore::threads() const {
+  unsigned count = 0;
+  for (const auto& each : workers) {
+    const WorkerState state = each->state.load(std::memory_order_relaxed);
+    count += state != WorkerState::unborn && state != WorkerState::dead;
+  }
+  return count;
+}
+
 void RuntimeCore::stop_threads() {
+  if (sysmon != nullptr) sysmon->stop();  // it starts no more workers
   stopping.store(true, std::memory_order_seq_cst);
   for (const auto& each : workers) {
     if (!each->thread.joinable()) continue;
     IdleSet::notify(each->idle_node);
     each->thread.join();
   }
+  if (blocking != nullptr) blocking->stop();
 }
 
 void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young) {
   if (worker != nullptr && worker->runtime != &runtime) worker = nullptr;
   const Entry entry(task, entry_task);
   if (task->flags & task_pinned) {
-    const unsigned home = worker != nullptr
+    const unsigned home = worker != nullptr && !worker->temporary  // [WKR-4]
                               ? worker->index
                               : runtime.next_home.fetch_add(1, std::memory_order_relaxed) % runtime.options.workers;
     task->pinned_to = static_cast<std::uint16_t>(home);
     runtime.worker(home).pinned.push(entry);
-    if (worker == nullptr) IdleSet::notify(runtime.worker(home).idle_node);
+    if (worker == nullptr || worker->index != home) IdleSet::notify(runtime.worker(home).idle_node);
     return;
   }
   if (task->strand != nullptr) return enter_strand(runtime, worker, task);
@@ -297,18 +317,16 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
 
 RuntimeStats Runtime::stats() const {
   RuntimeStats all;
-  all.workers = core_->worker_count.load(std::memory_order_relaxed);
+  all.workers = core_->threads();
   all.started = core_->live.started_total();
   all.finished = core_->live.finished_total();
-  for (const auto& each : core_->workers) {
-    const WorkerCounters& c = each->counters;
+  const auto add = [&all](const WorkerCounters& c) {
     all.parks += c.parks;
     all.parks_avoided += c.parks_avoided;
     all.wakes += c.wakes;
     all.yields += c.yields;
     all.switches += c.switches;
     all.dispatches += c.dispatches;
-    all.in_place += each->ran_in_place;
     all.steals += c.steals;
     all.ready_steals += c.ready_steals;
     all.inbox_pops += c.inbox_pops;
@@ -320,9 +338,23 @@ RuntimeStats Runtime::stats() const {
     all.cores_made += c.cores_made;
     all.cores_reused += c.cores_reused;
     all.rescues += c.rescues;
+  };
+  for (const auto& each : core_->workers) {
+    add(each->counters);
+    all.in_place += each->ran_in_place;
+  }
+  if (core_->sysmon != nullptr) {
+    add(core_->sysmon->counters());
+    all.stalls = core_->sysmon->stall_count();
+    all.promoted = core_->sysmon->pressure().promoted_workers;
+    all.retired = core_->sysmon->retired();
   }
   all.records = record_stats().made;
   return all;
+}
+
+std::vector<StallReport> Runtime::stalls() const {
+  return core_->sysmon != nullptr ? core_->sysmon->stalls() : std::vector<StallReport>{};
 }
 
 const RuntimeOptions& Runtime::options() const {

@@ -16,6 +16,16 @@
 
 namespace weft::inline v0::detail {
 
+class Sysmon;
+class BlockingPool;
+
+// How soon sysmon looks again.
+enum class SysmonPace : std::uint8_t {
+  fast,    // within a period
+  slow,    // later: who arms a timer wakes it
+  asleep,  // not by itself: who finds work wakes it, too
+};
+
 struct RuntimeCore {
   explicit RuntimeCore(const RuntimeOptions& resolved);
   ~RuntimeCore();
@@ -35,11 +45,19 @@ struct RuntimeCore {
   std::int64_t drain_deadline = seam::no_deadline;
   ScopeCore root_scope;  // of everything
   seam::Atomic<std::uint32_t> detached_failures{0};
+  seam::Atomic<SysmonPace> sysmon_pace{SysmonPace::fast};
+  seam::Mutex blocking_mutex;
+  std::unique_ptr<BlockingPool> blocking;  // guarded by blocking_mutex; made on first use
+  std::unique_ptr<Sysmon> sysmon;          // null: switched off, or the system has no thread for it
 
   Worker& worker(unsigned index) { return *workers[index]; }
   const Worker& worker(unsigned index) const { return *workers[index]; }
+  unsigned threads() const;  // places with a thread now
+  BlockingPool& blocking_pool();
   void start_thread(unsigned index);
   void stop_threads();
 };
+
+void wake_sysmon(RuntimeCore& runtime);
 
 }  // namespace weft::inline v0::detail

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 
 namespace weft::inline v0::detail {
@@ -19,10 +20,6 @@ constexpr std::int64_t watch_ns = 100'000;  // the watch looks that often
 constexpr std::int64_t longest_watch_ns = 2'000'000;
 constexpr std::int64_t steal_ready_ns = 10'000;  // ready tasks are stolen when they would wait this long
 constexpr std::size_t steal_limit = 32;
-
-TaskCore* task_of_timer(TimerNode& node) {
-  return reinterpret_cast<TaskCore*>(reinterpret_cast<std::byte*>(&node) - TaskCore::timer_offset);
-}
 
 // What a thief remembers of a neighbour, to see whether it moves.
 struct Glimpse {
@@ -79,7 +76,7 @@ class Search {
   void refresh_clock() {
     const std::int64_t now = seam::monotonic_ns();
     worker_.now.store(now, std::memory_order_relaxed);
-    if (worker_.next_timer.load(std::memory_order_relaxed) <= now) fire_timers(worker_, worker_, now);
+    if (worker_.next_timer.load(std::memory_order_relaxed) <= now) fire_timers(worker_, now);
   }
 
   void glimpse_all() {
@@ -123,17 +120,28 @@ class Search {
   std::vector<Glimpse> glimpses_;  // of each worker
 };
 
+// searching -> ACTIVE.
+void leave_search(Worker& worker) {
+  RuntimeCore& runtime = *worker.runtime;
+  if (IdleNode* node = runtime.idle.found_work()) {
+    ++worker.counters.futex_wakes;
+    IdleSet::notify(*node);
+  }
+  seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
+  if (runtime.sysmon_pace.load(std::memory_order_relaxed) == SysmonPace::asleep) wake_sysmon(runtime);
+}
+
 }  // namespace
 
-std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now) {
-  std::size_t fired_total = 0;
-  const bool own = &worker == &owner;
-  Chain woken;
+TaskCore* task_of_timer(TimerNode& node) {
+  return reinterpret_cast<TaskCore*>(reinterpret_cast<std::byte*>(&node) - TaskCore::timer_offset);
+}
+
+std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters& counters, Chain& into) {
   std::size_t woken_count = 0;
   own ? owner.wheel_lock.lock_owner() : owner.wheel_lock.lock_other();
   TaskCore* late_list = nullptr;
   owner.wheel.advance(now, [&](TimerNode& node) {
-    ++fired_total;
     TaskCore* task = task_of_timer(node);
     const TaskMoment moment = task->word.look();
     const std::int64_t deadline = task->deadline.load(std::memory_order_relaxed);
@@ -145,18 +153,18 @@ std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now) {
     }
     task->timer_place.store(0, std::memory_order_release);
     if (moment.state() != TaskState::parking || deadline > now) {
-      ++worker.counters.timers_stale;
+      ++counters.timers_stale;
       return;
     }
     const TaskWord::Wake outcome = task->word.wake(moment.ticket(), WakeReason::timeout);
-    if (outcome == TaskWord::Wake::lost) ++worker.counters.timers_stale;
+    if (outcome == TaskWord::Wake::lost) ++counters.timers_stale;
     if (outcome != TaskWord::Wake::queue_it) return;
-    ++worker.counters.timers_fired;
+    ++counters.timers_fired;
     if (task->flags & task_pinned || task->strand != nullptr) {
       make_ready(task, WakeReason::timeout);
     } else {
       task->word.make_runnable();
-      woken.push_back(Entry(task, entry_task));
+      into.push_back(Entry(task, entry_task));
       ++woken_count;
     }
   });
@@ -168,14 +176,19 @@ std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now) {
   }
   owner.next_timer.store(owner.wheel.next_deadline(), std::memory_order_relaxed);
   own ? owner.wheel_lock.unlock_owner() : owner.wheel_lock.unlock_other();
-  if (woken_count == 0) return fired_total;
+  return woken_count;
+}
+
+void fire_timers(Worker& worker, std::int64_t now) {
+  Chain woken;
+  const std::size_t count = fire_wheel(worker, true, now, worker.counters, woken);
+  if (count == 0) return;
   if (worker.steals) {
-    worker.ready.append(woken, woken_count);
+    worker.ready.append(woken, count);
   } else {
     while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
   }
-  if (woken_count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
-  return fired_total;
+  if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
 }
 
 void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
@@ -183,10 +196,16 @@ void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
   Worker& last = runtime.worker(task->last_worker);
   // Towards the worker it ran on, if that one is awake and keeps up; else whoever has time.
   if (last.state.load(std::memory_order_relaxed) == WorkerState::active &&
-      last.inbox_size.load(std::memory_order_relaxed) < 64 && runtime.options.policy == RuntimeOptions::Policy::steal) {
+      !last.stuck.load(std::memory_order_relaxed) && last.inbox_size.load(std::memory_order_relaxed) < 64 &&
+      runtime.options.policy == RuntimeOptions::Policy::steal) {
     last.push_inbox(entry);
     seam::fence(std::memory_order_seq_cst);
-    if (last.state.load(std::memory_order_relaxed) != WorkerState::active) IdleSet::notify(last.idle_node);
+    const WorkerState state = last.state.load(std::memory_order_relaxed);
+    if (state == WorkerState::draining || state == WorkerState::dead) {
+      (void)rescue_inbox(runtime, last);  // [WKR-3]
+    } else if (state != WorkerState::active) {
+      IdleSet::notify(last.idle_node);
+    }
     return;
   }
   inject(runtime, entry);
@@ -195,11 +214,14 @@ void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
 void worker_loop(Worker& worker, Until until) {
   RuntimeCore& runtime = *worker.runtime;
   Search search(worker);
-  worker.state.store(WorkerState::active, std::memory_order_relaxed);
+  worker.enter(WorkerState::active);
+  // It may have joined while others sleep without a watch: one of them becomes it [IDLE-1].
+  runtime.idle.begin_search();
+  leave_search(worker);
   const auto over = [&] {
     switch (until) {
       case Until::stopped:
-        return runtime.stopping.load(std::memory_order_acquire);
+        return runtime.stopping.load(std::memory_order_acquire) || worker.retiring.load(std::memory_order_relaxed);
       case Until::main_done:
         return runtime.run_done.load(std::memory_order_acquire) != 0;
       case Until::drained:
@@ -215,7 +237,7 @@ void worker_loop(Worker& worker, Until until) {
     }
     // Nothing of its own.
     runtime.idle.begin_search();
-    worker.state.store(WorkerState::idle_spin, std::memory_order_relaxed);
+    worker.enter(WorkerState::idle_spin);
     Entry found;
     std::int64_t started = seam::monotonic_ns();
     std::int64_t watch = watch_ns;
@@ -231,7 +253,7 @@ void worker_loop(Worker& worker, Until until) {
       }
       // To sleep.
       const bool watches = runtime.idle.announce(worker.idle_node) == IdleSet::Sleep::watch;
-      worker.state.store(WorkerState::sleep, std::memory_order_relaxed);
+      worker.enter(WorkerState::sleep);
       seam::heavy_fence();  // announced before the look; pairs with every pusher's
       if (!search.something() && !over()) {
         ++worker.counters.sleeps;
@@ -260,13 +282,10 @@ void worker_loop(Worker& worker, Until until) {
         if (worker.idle_node.wake.load(std::memory_order_acquire) != 0)
           worker.idle_node.wake.store(0, std::memory_order_relaxed);
       }
-      worker.state.store(WorkerState::idle_spin, std::memory_order_relaxed);
+      worker.enter(WorkerState::idle_spin);
     }
-    worker.state.store(WorkerState::active, std::memory_order_relaxed);
-    if (IdleNode* node = runtime.idle.found_work()) {
-      ++worker.counters.futex_wakes;
-      IdleSet::notify(*node);
-    }
+    worker.enter(WorkerState::active);
+    leave_search(worker);
     if (found) {
       ++worker.counters.dispatches;
       run_entry(worker, found);

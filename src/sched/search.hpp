@@ -16,7 +16,11 @@ void run_entry(Worker& worker, Entry entry);
 TaskCore* fresh_task_of(Worker& worker, Entry& entry);
 std::size_t stack_wish(const TaskCore& task);
 
-// Fires what is due in the wheel of `owner`; `worker` may be somebody who rescues it. Returns how many.
-std::size_t fire_timers(Worker& worker, Worker& owner, std::int64_t now);
+TaskCore* task_of_timer(TimerNode& node);
+// Fires what is due in the wheel of `owner`, who is the caller if `own`. `into`: tasks that are ready now; pinned ones
+// and those of strands are queued already. Counts in `counters`, which is the caller's. Returns how many are in `into`.
+std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters& counters, Chain& into);
+// The same by the owner, into its own queues.
+void fire_timers(Worker& worker, std::int64_t now);
 
 }  // namespace weft::inline v0::detail

@@ -112,6 +112,19 @@ class TimerWheel {
     return static_cast<std::size_t>(work_.nodes_fired - before);
   }
 
+  // Empties the wheel: calls taken(TimerNode&) for each node, unlinked already; those of a slot in order.
+  template <class F>
+  void take_all(F&& taken) {
+    for (TimerLink& list : lists_) {
+      while (list.next != &list) {
+        TimerNode& node = static_cast<TimerNode&>(*list.next);
+        unlink(node);
+        --size_;
+        taken(node);
+      }
+    }
+  }
+
   // The earliest time at which advance() has anything to do, which may be to move nodes down a level only. Never later
   // than the moment at which the earliest node fires. seam::no_deadline: nothing will ever fire.
   std::int64_t next_deadline() const {

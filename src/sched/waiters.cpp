@@ -108,17 +108,16 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
 
 void forget_timer(TaskCore& task) {
   auto& here = static_cast<Worker&>(*this_worker());
-  const unsigned place = task.timer_place.load(std::memory_order_acquire);
-  if (place == 0) [[likely]]
-    return;
-  Worker& there = here.runtime->worker(place - 1);
-  const bool own = &there == &here;
-  own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
-  if (task.timer_place.load(std::memory_order_relaxed) != 0) {
-    there.wheel.remove(task.timer);
-    task.timer_place.store(0, std::memory_order_relaxed);
+  while (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
+    Worker& there = here.runtime->worker(place - 1);
+    const bool own = &there == &here;
+    own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
+    if (task.timer_place.load(std::memory_order_relaxed) == place) {  // else fired or handed over meanwhile
+      there.wheel.remove(task.timer);
+      task.timer_place.store(0, std::memory_order_relaxed);
+    }
+    own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();
   }
-  own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();
 }
 
 }  // namespace weft::inline v0::detail

@@ -11,6 +11,10 @@
 //   [WKR-1] `leaving` and `retired` are set by the stack that is about to be left and taken by the next thing that runs
 //           on this worker, before anything else happens there.
 //   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
+//   [WKR-3] A worker ends by itself, on its own stack: it says DRAINING, runs a heavy fence, and moves what it has to the
+//           shared queue. Who pushes into an inbox looks at the state afterwards, behind a fence, and takes the inbox
+//           back if it is DRAINING or DEAD. So nothing stays behind.
+//   [WKR-4] Pinned tasks live on the first `workers` places only. The others are temporary: they may end any time.
 // Threads: its own, but for what others may touch: deque, ready (steal), inbox, pinned, wheel (rescue), state, tick.
 // Relaxed: a size that only makes a waker choose another place.
 #pragma once
@@ -29,6 +33,7 @@
 namespace weft::inline v0::detail {
 
 enum class WorkerState : std::uint8_t { unborn, active, idle_spin, sleep, draining, dead };
+inline constexpr unsigned worker_states = 6;
 const char* to_string(WorkerState state);
 
 struct WorkerCounters {
@@ -50,6 +55,7 @@ struct WorkerCounters {
   Tally cores_reused;
   Tally handoffs;
   Tally rescues;
+  Tally entered[worker_states];  // how often it came into each state
 };
 
 struct Worker : WorkerCore {
@@ -61,6 +67,8 @@ struct Worker : WorkerCore {
   Inbox pinned;  // tasks that may run nowhere else
   IdleNode idle_node;
   seam::Atomic<WorkerState> state{WorkerState::unborn};
+  seam::Atomic<bool> stuck{false};     // by sysmon: no progress, and in the kernel; wakes go elsewhere
+  seam::Atomic<bool> retiring{false};  // by sysmon: ends after its current slice
 
   FiberCore* loop = nullptr;
   ThreadEh* thread_eh = nullptr;
@@ -76,6 +84,7 @@ struct Worker : WorkerCore {
   unsigned core_count = 0;
   unsigned core_shift = 0;  // log2 of the slots of the cached ones
 
+  seam::Atomic<std::uint64_t> look_mask{63};  // at ticks with none of these bits a full look is due; 0 by sysmon
   unsigned slot_streak = 0;
   seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};
@@ -85,10 +94,15 @@ struct Worker : WorkerCore {
   seam::Atomic<std::int64_t> next_timer{seam::no_deadline};  // a hint: when to advance the wheel
   seam::Atomic<const TaskCore*> current{nullptr};            // for dumps and sysmon
   WorkerCounters counters;
-  long thread_id = 0;
+  seam::Atomic<long> thread_id{0};
   bool temporary = false;
   seam::Thread thread;
 
+  bool look_due(std::uint64_t pick) const { return (pick & look_mask.load(std::memory_order_relaxed)) == 0; }
+  void enter(WorkerState next) {
+    ++counters.entered[static_cast<unsigned>(next)];
+    state.store(next, std::memory_order_relaxed);
+  }
   void push_inbox(Entry entry) {
     inbox_size.fetch_add(1, std::memory_order_relaxed);
     inbox.push(entry);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "sched/hand_over.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "sched/dispatch.hpp"
+#include "sched/search.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+std::size_t inject_all(RuntimeCore& runtime, Chain& chain) {
+  std::size_t moved = 0;
+  while (const Entry entry = chain.pop_front()) {
+    inject(runtime, entry);
+    ++moved;
+  }
+  return moved;
+}
+
+std::size_t rescue_ready(RuntimeCore& runtime, Worker& from) {
+  Chain taken;
+  (void)from.ready.steal(taken, std::numeric_limits<std::size_t>::max(), true);
+  return inject_all(runtime, taken);
+}
+
+// Who inherits the timers, or null [HAND-2].
+Worker* heir_of(RuntimeCore& runtime, const Worker& leaver) {
+  for (unsigned i = 1; i < runtime.options.workers; ++i)
+    if (&runtime.worker(i) != &leaver) return &runtime.worker(i);
+  return leaver.index != 0 ? &runtime.worker(0) : nullptr;
+}
+
+void hand_over_timers(Worker& worker) {
+  Worker* heir = heir_of(*worker.runtime, worker);
+  if (heir == nullptr) return;
+  bool any = false;
+  worker.wheel_lock.lock_owner();
+  if (!worker.wheel.empty()) {
+    any = true;
+    heir->wheel_lock.lock_other();
+    worker.wheel.take_all([&](TimerNode& node) {
+      task_of_timer(node)->timer_place.store(static_cast<std::uint16_t>(heir->index + 1), std::memory_order_relaxed);
+      heir->wheel.insert(node, node.deadline);
+    });
+    heir->next_timer.store(heir->wheel.next_deadline(), std::memory_order_relaxed);
+    heir->wheel_lock.unlock_other();
+  }
+  worker.next_timer.store(seam::no_deadline, std::memory_order_relaxed);
+  worker.wheel_lock.unlock_owner();
+  if (any) IdleSet::notify(heir->idle_node);  // it may sleep for longer than it should now
+}
+
+}  // namespace
+
+std::size_t rescue_inbox(RuntimeCore& runtime, Worker& from) {
+  if (from.inbox.empty()) return 0;
+  Chain taken = from.inbox.take_all();
+  const std::size_t moved = inject_all(runtime, taken);
+  from.inbox_size.fetch_sub(static_cast<std::uint32_t>(moved), std::memory_order_relaxed);
+  return moved;
+}
+
+std::size_t rescue_queues(RuntimeCore& runtime, Worker& from) {
+  std::size_t moved = rescue_inbox(runtime, from) + rescue_ready(runtime, from);
+  for (;;) {
+    const Deque::Stolen stolen = from.deque.steal();
+    if (stolen.outcome == Deque::Theft::empty) break;
+    if (stolen.outcome != Deque::Theft::taken) continue;
+    inject(runtime, stolen.entry);
+    ++moved;
+  }
+  return moved;
+}
+
+void hand_over(Worker& worker) {
+  RuntimeCore& runtime = *worker.runtime;
+  worker.enter(WorkerState::draining);
+  seam::heavy_fence();  // [WKR-3]
+  if (worker.kept) inject(runtime, std::exchange(worker.kept, {}));
+  (void)rescue_inbox(runtime, worker);
+  while (const Entry entry = worker.ready.pop_front()) inject(runtime, entry);
+  while (const Entry entry = worker.ready.pop_slot()) inject(runtime, entry);
+  while (const Entry entry = worker.deque.pop()) inject(runtime, entry);
+  hand_over_timers(worker);
+}
+
+}  // namespace weft::inline v0::detail

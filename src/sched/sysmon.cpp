@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "sched/sysmon.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <system_error>
+
+#include "sched/dispatch.hpp"
+#include "sched/hand_over.hpp"
+#include "sched/search.hpp"
+#include "sched/task_view.hpp"
+#include "sched/thread_probe.hpp"
+#include "sched/thread_stack.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t longest_nap = 10 * ms;
+constexpr unsigned quiet_before_sleep = 24;  // 250 us doubled to 10 ms, then some: about 200 ms
+constexpr std::size_t kept_stalls = 64;
+constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
+constexpr std::size_t most_sites = 256;
+constexpr std::int64_t answer_limit = 20 * ms;
+
+bool has_no_thread(WorkerState state) {
+  return state == WorkerState::unborn || state == WorkerState::dead;
+}
+
+PressureGate::Limits limits_of(const RuntimeOptions& options) {
+  PressureGate::Limits limits;
+  limits.scale_interval_ns = options.scale_interval.count();
+  limits.max_workers = options.max_workers;
+  return limits;
+}
+
+}  // namespace
+
+Sysmon::Sysmon(RuntimeCore& runtime)
+    : runtime_(runtime),
+      period_(runtime.options.sysmon_period.count()),
+      stall_after_(runtime.options.stall_after.count()),
+      temp_idle_(runtime.options.temp_idle_timeout.count()),
+      watches_(runtime.options.max_workers),
+      gate_(limits_of(runtime.options)) {}
+
+Sysmon::~Sysmon() {
+  stop();
+}
+
+bool Sysmon::start() {
+  try {
+    thread_ = seam::Thread::start("weft-sysmon", [this] { run(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+void Sysmon::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  ring();
+  thread_.join();
+}
+
+void Sysmon::ring() {
+  bell_.fetch_add(1, std::memory_order_release);
+  seam::futex_wake(bell_, 1);
+}
+
+void wake_sysmon(RuntimeCore& runtime) {
+  if (runtime.sysmon != nullptr) runtime.sysmon->ring();
+}
+
+void Sysmon::run() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const std::uint32_t heard = bell_.load(std::memory_order_acquire);
+    look(seam::monotonic_ns());
+    rest(heard);
+  }
+}
+
+void Sysmon::look(std::int64_t now) {
+  ++looks_;
+  stuck_ = 0;
+  found_.clear();
+  PressureSample sample;
+  sample.now_ns = now;
+  sample.base_workers = runtime_.options.workers;
+  sample.queued = static_cast<std::int64_t>(runtime_.global.size());
+  const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < count; ++i) look_at(runtime_.worker(i), now, sample);
+  sample.stuck = stuck_;
+  sample.active = runtime_.idle.active();
+  sample.sleepers = runtime_.idle.sleepers();
+  PressureGate::Verdict verdict;
+  {
+    const std::lock_guard guard(mutex_);
+    verdict = gate_.decide(sample);
+  }
+  if (verdict == PressureGate::Verdict::pass) add_worker(now);
+  for (const Stall& stall : found_) report(stall, now);  // last: it takes its time
+}
+
+void Sysmon::look_at(Worker& worker, std::int64_t now, PressureSample& sample) {
+  const WorkerState state = worker.state.load(std::memory_order_acquire);
+  sample.queued += static_cast<std::int64_t>(worker.deque.size() + worker.ready.size()) +
+                   worker.inbox_size.load(std::memory_order_relaxed);
+  if (has_no_thread(state)) return look_at_empty(worker, now);
+  ++sample.workers;
+  Watch& seen = watches_[worker.index];
+  watch_progress(worker, seen, state, now);
+  watch_timers(worker, seen, state, now);
+  if (worker.stuck.load(std::memory_order_relaxed)) {
+    ++stuck_;
+    counters_.rescues += rescue_queues(runtime_, worker);
+  }
+  if (worker.temporary && state == WorkerState::sleep && now - seen.awake_at >= temp_idle_) retire(worker);
+}
+
+// A place without a thread: one that was given up, or worker 0 between two runs.
+void Sysmon::look_at_empty(Worker& worker, std::int64_t now) {
+  if (worker.temporary && worker.thread.joinable()) {
+    worker.thread.join();  // it has said DEAD: a few instructions more
+    ++retired_;
+  }
+  (void)rescue_inbox(runtime_, worker);
+  if (worker.next_timer.load(std::memory_order_relaxed) <= now) fire(worker, now);
+}
+
+void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
+  const std::uint64_t tick = worker.tick.load(std::memory_order_relaxed);
+  const bool in_task = state == WorkerState::active && worker.current.load(std::memory_order_relaxed) != nullptr;
+  if (state != WorkerState::sleep || tick != seen.tick) seen.awake_at = now;
+  if (!in_task || tick != seen.tick) {
+    seen.tick = tick;
+    seen.since = now;
+    seen.in_kernel = 0;
+    seen.told_blocked = seen.told_computing = false;
+    if (worker.stuck.load(std::memory_order_relaxed)) worker.stuck.store(false, std::memory_order_relaxed);
+    return;
+  }
+  if (now - seen.since < stall_after_ || now < seen.next_probe) return;
+  seen.next_probe = now + std::max(period_, stall_after_ / 8);
+  if (probe_thread(worker.thread_id.load(std::memory_order_relaxed)) == ThreadActivity::in_syscall) {
+    if (++seen.in_kernel < 2) return;  // once may be a page that was not there
+    seen.in_kernel = 2;
+    worker.stuck.store(true, std::memory_order_relaxed);
+    if (!std::exchange(seen.told_blocked, true))
+      found_.push_back({worker.index, StallReport::Kind::blocked, seen.since});
+  } else if (seen.in_kernel > 0) {
+    if (--seen.in_kernel == 0) worker.stuck.store(false, std::memory_order_relaxed);  // once may be our own signal
+  } else if (!seen.told_blocked && !std::exchange(seen.told_computing, true)) {
+    found_.push_back({worker.index, StallReport::Kind::computing, seen.since});
+  }
+}
+
+void Sysmon::watch_timers(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
+  const bool looked = worker.now.load(std::memory_order_relaxed) != seen.now;
+  const std::int64_t due = worker.next_timer.load(std::memory_order_relaxed);
+  // A sleeper wakes by itself, and somebody who looks fires for himself.
+  if (due <= now && (state == WorkerState::active ? !looked : now - due > 2 * period_)) fire(worker, now);
+  if (!looked) worker.now.store(now, std::memory_order_relaxed);
+  seen.now = worker.now.load(std::memory_order_relaxed);
+}
+
+void Sysmon::fire(Worker& owner, std::int64_t now) {
+  Chain woken;
+  counters_.rescues += fire_wheel(owner, false, now, counters_, woken);
+  while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
+}
+
+void Sysmon::add_worker(std::int64_t now) {
+  unsigned place = runtime_.options.workers;
+  while (place < runtime_.options.max_workers && runtime_.worker(place).thread.joinable()) ++place;
+  if (place == runtime_.options.max_workers) return;
+  Worker& worker = runtime_.worker(place);
+  worker.temporary = true;
+  worker.stuck.store(false, std::memory_order_relaxed);
+  worker.retiring.store(false, std::memory_order_relaxed);
+  worker.look_mask.store(63, std::memory_order_relaxed);
+  watches_[place] = {};
+  watches_[place].awake_at = now;
+  const WorkerState before = worker.state.exchange(WorkerState::idle_spin, std::memory_order_relaxed);  // it counts now
+  if (runtime_.worker_count.load(std::memory_order_relaxed) <= place)
+    runtime_.worker_count.store(place + 1, std::memory_order_release);
+  try {
+    runtime_.start_thread(place);
+  } catch (const std::system_error&) {
+    worker.state.store(before, std::memory_order_relaxed);
+    return;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    gate_.note_promoted();
+  }
+  retire_one_replaced();
+}
+
+void Sysmon::retire(Worker& worker) {
+  worker.retiring.store(true, std::memory_order_relaxed);
+  worker.look_mask.store(0, std::memory_order_relaxed);
+  IdleSet::notify(worker.idle_node);
+}
+
+// The new one takes the place of a temporary worker that is stuck itself: that one ends after its slice.
+void Sysmon::retire_one_replaced() {
+  const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
+  for (unsigned i = runtime_.options.workers; i < count; ++i) {
+    Worker& worker = runtime_.worker(i);
+    if (!worker.stuck.load(std::memory_order_relaxed) || worker.retiring.load(std::memory_order_relaxed)) continue;
+    return retire(worker);
+  }
+}
+
+bool Sysmon::wants_stack(const std::source_location& site) {
+  for (Site& each : sites_)
+    if (each.file == site.file_name() && each.line == site.line()) return each.stacks++ < stacks_per_site;
+  if (sites_.size() == most_sites) return false;
+  sites_.push_back({site.file_name(), site.line(), 1});
+  return true;
+}
+
+void Sysmon::report(const Stall& stall, std::int64_t now) {
+  Worker& worker = runtime_.worker(stall.worker);
+  const TaskCore* task = worker.current.load(std::memory_order_relaxed);
+  TaskView view;
+  if (task == nullptr || !view_task(task, view)) return;
+  StallReport record;
+  record.kind = stall.kind;
+  record.worker = stall.worker;
+  record.task = view.id;
+  record.name = view.name;
+  record.site = view.site;
+  record.duration = std::chrono::nanoseconds(now - stall.since);
+  ThreadStack stack;
+  if (wants_stack(view.site) && take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
+    TracePart part;
+    part.fiber = stack.fiber;
+    for (std::size_t i = 0; i < stack.count; ++i) part.frames.push_back({stack.frames[i]});
+    record.stack.parts.push_back(std::move(part));
+  }
+  ++stall_count_;
+  const std::lock_guard guard(mutex_);
+  if (stalls_.size() == kept_stalls) stalls_.pop_front();
+  stalls_.push_back(std::move(record));
+}
+
+Sysmon::Rest Sysmon::plan(std::int64_t now) const {
+  const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
+  std::int64_t until = seam::no_deadline;
+  bool timers = false;
+  for (unsigned i = 0; i < count; ++i) {
+    const Worker& worker = runtime_.worker(i);
+    const WorkerState state = worker.state.load(std::memory_order_relaxed);
+    const std::int64_t due = worker.next_timer.load(std::memory_order_relaxed);
+    const bool leaves = worker.temporary && worker.thread.joinable() &&
+                        (state == WorkerState::dead || worker.retiring.load(std::memory_order_relaxed));
+    if (leaves) {
+      until = std::min(until, now + ms);
+    } else if (has_no_thread(state)) {
+      until = std::min(until, due);
+    } else if (state == WorkerState::sleep) {
+      if (worker.temporary) until = std::min(until, watches_[i].awake_at + temp_idle_);
+    } else {
+      timers = timers || due != seam::no_deadline;
+    }
+  }
+  if (runtime_.idle.active() + runtime_.idle.searchers() == 0) {
+    if (quiet_ >= quiet_before_sleep) return {SysmonPace::asleep, until};
+    return {SysmonPace::slow, std::min({until, now + (period_ << std::min(quiet_, 16u)), now + longest_nap})};
+  }
+  if (timers || stuck_ > 0) return {SysmonPace::fast, std::min(until, now + period_)};
+  return {SysmonPace::slow, std::min(until, now + std::clamp(stall_after_ / 4, period_, longest_nap))};
+}
+
+void Sysmon::rest(std::uint32_t heard) {
+  const bool awake = runtime_.idle.active() + runtime_.idle.searchers() != 0;
+  quiet_ = awake ? 0 : quiet_ + 1;
+  const std::int64_t now = seam::monotonic_ns();
+  Rest rest = plan(now);
+  if (rest.pace != SysmonPace::fast) {
+    runtime_.sysmon_pace.store(rest.pace, std::memory_order_relaxed);
+    seam::heavy_fence();  // [SYSM-1]
+    const Rest again = plan(now);
+    if (again.pace < rest.pace) rest = again;
+    rest.until = std::min(rest.until, again.until);
+  }
+  if (rest.until > now) (void)seam::futex_wait(bell_, heard, rest.until);
+  runtime_.sysmon_pace.store(SysmonPace::fast, std::memory_order_relaxed);
+}
+
+PressureStats Sysmon::pressure() const {
+  const std::lock_guard guard(mutex_);
+  return gate_.stats();
+}
+
+std::string Sysmon::pressure_text() const {
+  const std::lock_guard guard(mutex_);
+  return gate_.to_text();
+}
+
+std::vector<StallReport> Sysmon::stalls() const {
+  const std::lock_guard guard(mutex_);
+  return {stalls_.begin(), stalls_.end()};
+}
+
+}  // namespace weft::inline v0::detail

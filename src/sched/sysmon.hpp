@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// What: the thread that watches a runtime's workers. Advisory: without it everything still happens, later.
+//
+//   each look   coarse time; timers that are due in the wheel of a worker which has not looked itself
+//               heartbeats: no progress for stall_after while inside a task, and ...
+//                 ... in the kernel   STUCK: its queues go to the shared one, wakes go elsewhere, one report, and if the
+//                                     gate passes (work waits, nobody is idle) a temporary worker
+//                 ... computing       one report, nothing else: a further thread would share its processor
+//               temporary workers that slept for temp_idle_timeout, or are stuck and were replaced, retire
+//
+//   pace        fast     every sysmon_period, while a worker that is awake has timers, or one is stuck
+//               slow     a quarter of stall_after, while workers are awake; up to 10 ms once they all sleep
+//               asleep   all have slept for a while: until somebody finds work, or a temporary worker is to retire
+//
+// Invariants
+//   [SYSM-1] Who slows down says so, runs a heavy fence, and looks again. Who arms a timer or leaves its search runs a
+//            light fence and then reads the pace. So one of the two sees the other.
+//   [SYSM-2] Threads of temporary workers are started and joined here, and nowhere else while it runs.
+//   [SYSM-3] It never waits for a worker, but for locks that are held a few instructions and, at most a few ms, for the
+//            answer of a thread whose stack it wants.
+// Threads: start, stop: who owns the runtime. ring: any. Texts and lists: any.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "sched/pressure.hpp"
+#include "sched/runtime_core.hpp"
+#include "weft/stall.hpp"
+
+namespace weft::inline v0::detail {
+
+class Sysmon {
+ public:
+  explicit Sysmon(RuntimeCore& runtime);
+  ~Sysmon();
+  Sysmon(const Sysmon&) = delete;
+  Sysmon& operator=(const Sysmon&) = delete;
+
+  bool start();  // false: the system has no thread for it
+  void stop();
+  void ring();  // look at once
+
+  const WorkerCounters& counters() const { return counters_; }
+  PressureStats pressure() const;
+  std::string pressure_text() const;
+  std::vector<StallReport> stalls() const;  // the latest, oldest first
+  std::uint64_t stall_count() const { return stall_count_; }
+  std::uint64_t looks() const { return looks_; }
+  std::uint64_t retired() const { return retired_; }
+
+ private:
+  struct Watch {
+    std::uint64_t tick = ~std::uint64_t{0};
+    std::int64_t since = 0;     // it has not moved
+    std::int64_t awake_at = 0;  // it was last seen awake
+    std::int64_t now = 0;       // its coarse time as it was left
+    std::int64_t next_probe = 0;
+    unsigned in_kernel = 0;  // probes that said so, 0 to 2: stuck from 2 on, until 0
+    bool told_blocked = false;
+    bool told_computing = false;
+  };
+  struct Stall {
+    unsigned worker;
+    StallReport::Kind kind;
+    std::int64_t since;
+  };
+  struct Rest {
+    SysmonPace pace;
+    std::int64_t until;
+  };
+
+  void run();
+  void look(std::int64_t now);
+  void look_at(Worker& worker, std::int64_t now, PressureSample& sample);
+  void look_at_empty(Worker& worker, std::int64_t now);
+  void watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now);
+  void watch_timers(Worker& worker, Watch& seen, WorkerState state, std::int64_t now);
+  void fire(Worker& owner, std::int64_t now);
+  void add_worker(std::int64_t now);
+  void retire(Worker& worker);
+  void retire_one_replaced();
+  void report(const Stall& stall, std::int64_t now);
+  bool wants_stack(const std::source_location& site);
+  Rest plan(std::int64_t now) const;
+  void rest(std::uint32_t heard);
+
+  RuntimeCore& runtime_;
+  const std::int64_t period_;
+  const std::int64_t stall_after_;
+  const std::int64_t temp_idle_;
+
+  // Its own thread only.
+  std::vector<Watch> watches_;
+  std::vector<Stall> found_;  // in this look
+  unsigned stuck_ = 0;
+  unsigned quiet_ = 0;  // looks in a row without anybody awake
+  struct Site {
+    const char* file;
+    std::uint_least32_t line;
+    unsigned stacks;
+  };
+  std::vector<Site> sites_;
+
+  WorkerCounters counters_;
+  Tally looks_;
+  Tally stall_count_;
+  Tally retired_;
+
+  mutable seam::Mutex mutex_;
+  PressureGate gate_;               // guarded by mutex_
+  std::deque<StallReport> stalls_;  // guarded by mutex_
+
+  seam::Atomic<std::uint32_t> bell_{0};
+  seam::Atomic<bool> stopping_{false};
+  seam::Thread thread_;
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "sched/task_view.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/peek.hpp"
+#include "fiber/peek_stack.hpp"
+#include "weft/detail/nursery_core.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+// A copy of the bytes; its atomics are plain numbers now.
+struct RecordCopy {
+  alignas(TaskCore) std::byte bytes[sizeof(TaskCore)];
+  const TaskCore& get() const { return *reinterpret_cast<const TaskCore*>(bytes); }
+};
+
+std::string peek_text(const char* text, std::size_t most) {
+  std::string copy;
+  while (text != nullptr && copy.size() < most) {
+    // Not over the end of a page: what lies behind it may not be there.
+    constexpr std::uintptr_t page = 4096;
+    const char* from = text + copy.size();
+    char piece[64];
+    const std::size_t length =
+        std::min<std::size_t>(sizeof piece, page - reinterpret_cast<std::uintptr_t>(from) % page);
+    if (!peek(piece, from, length)) break;
+    const std::size_t used = strnlen(piece, length);
+    copy.append(piece, used);
+    if (used < length) break;
+  }
+  return copy;
+}
+
+bool same(const TaskCore* task, TaskMoment moment, std::uint64_t id) {
+  std::uint64_t id_now = 0;
+  return task->word.look().bits() == moment.bits() && peek(id_now, &task->id) && id_now == id;
+}
+
+void view_wait(const TaskCore& copy, TaskView& into) {
+  WaitInfo info;
+  if (copy.wait == nullptr || !peek(info, copy.wait)) return;
+  into.wait = peek_text(info.kind, 64);
+  into.wait_object = info.object;
+  into.holder = info.holder;
+}
+
+}  // namespace
+
+const char* state_name(const TaskMoment& moment) {
+  switch (moment.state()) {
+    case TaskState::fresh:
+      return "INIT";
+    case TaskState::parking:
+      if (moment.reason() != WakeReason::none) return "WAKING";
+      return moment.left() ? "PARKED" : "PARKING";
+    default:
+      return to_string(moment.state());
+  }
+}
+
+bool view_task(const TaskCore* task, TaskView& into) {
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const TaskMoment moment = task->word.look();
+    if (moment.state() == TaskState::free) return false;
+    RecordCopy copy;
+    if (!peek(copy.bytes, task, sizeof copy.bytes)) return false;
+    const TaskCore& record = copy.get();
+    into = {};
+    into.record = task;
+    into.id = record.id;
+    into.name = peek_text(record.name, 200);
+    into.site = record.site;
+    into.moment = moment;
+    into.flags = record.flags;
+    into.last_worker = record.last_worker;
+    into.parked_at = record.parked_at;
+    into.birth = record.birth;
+    into.strand = record.strand;
+    into.top = record.top;
+    if (into.parked()) view_wait(record, into);
+    // A nursery lives as long as its children do, not as long as their handles.
+    if (record.nursery != nullptr && !into.ended() && peek(&into.nursery_owner, &record.nursery->owner, sizeof into.nursery_owner))
+      into.nursery = record.nursery;
+    if (same(task, moment, record.id)) return true;
+  }
+  return false;
+}
+
+Trace stack_of_parked(const TaskView& view) {
+  if (!view.parked() || view.top == nullptr) return {};
+  Trace trace = peek_stack(view.top);
+  return same(view.record, view.moment, view.id) ? trace : Trace{};
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "sched/thread_stack.hpp"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+
+#include "base/peek.hpp"
+#include "base/sys.hpp"
+#include "weft/detail/fiber_core.hpp"
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+enum Phase : std::uint32_t { nothing, asked, filling, filled };
+
+struct Request {
+  seam::Atomic<std::uint32_t> phase{nothing};
+  seam::Atomic<long> tid{0};
+  ThreadStack answer;  // the handler's while `filling`, the asker's from `filled` on
+};
+Request request;
+seam::Mutex request_mutex;
+
+struct Registers {
+  std::uintptr_t pc, sp, fp;
+};
+
+Registers registers_of(const void* raw) {
+  const auto& machine = static_cast<const ucontext_t*>(raw)->uc_mcontext;
+#if defined(__x86_64__)
+  return {static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), static_cast<std::uintptr_t>(machine.gregs[REG_RSP]),
+          static_cast<std::uintptr_t>(machine.gregs[REG_RBP])};
+#elif defined(__aarch64__)
+  return {machine.pc, machine.sp, machine.regs[29]};
+#else
+  (void)machine;
+  return {0, 0, 0};
+#endif
+}
+
+_Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
+  auto& stack = *static_cast<ThreadStack*>(data);
+  const auto pc = _Unwind_GetIP(context);
+  if (pc == 0 || stack.count == ThreadStack::most) return _URC_END_OF_STACK;
+  stack.frames[stack.count++] = reinterpret_cast<const void*>(pc);
+  return _URC_NO_REASON;
+}
+
+void follow_frame_pointers(const Registers& at, ThreadStack& stack) {
+  stack.count = 0;
+  stack.frames[stack.count++] = reinterpret_cast<const void*>(at.pc);
+  std::uintptr_t low = at.sp;
+  std::uintptr_t fp = at.fp;
+  std::uintptr_t words[2];
+  while (stack.count < ThreadStack::most && fp >= low && fp % 8 == 0 &&
+         peek(words, reinterpret_cast<const void*>(fp), sizeof words) && words[1] != 0) {
+    stack.frames[stack.count++] = reinterpret_cast<const void*>(words[1]);
+    low = fp + sizeof words;
+    fp = words[0];
+  }
+}
+
+// Whose stack `sp` is in.
+void name_task(std::uintptr_t sp, ThreadStack& stack) {
+  stack.fiber = stack.task = 0;
+  const unsigned shift = sp >> address_bits == 0 ? slot_shift_of[sp >> chunk_shift] : 0;
+  if (shift == 0) return;
+  const FiberCore* core = core_of(Slot{sp >> shift << shift, shift});
+  stack.fiber = core->id;
+  const FiberCore* root = core->root;
+  if (root != nullptr && root->task != nullptr) stack.task = root->task->id;
+}
+
+void on_signal(int, siginfo_t*, void* raw) {
+  if (request.tid.load(std::memory_order_relaxed) != sys::gettid()) return;
+  std::uint32_t expected = asked;
+  if (!request.phase.compare_exchange_strong(expected, filling, std::memory_order_acquire)) return;
+  const Registers at = registers_of(raw);
+  ThreadStack& stack = request.answer;
+  stack.count = 0;
+  _Unwind_Backtrace(on_frame, &stack);
+  // The handler's own frames come first.
+  const void** const end = stack.frames + stack.count;
+  const void** const first = std::find(stack.frames, end, reinterpret_cast<const void*>(at.pc));
+  stack.count = static_cast<std::size_t>(std::copy(first, end, stack.frames) - stack.frames);
+  if (stack.count < 2) follow_frame_pointers(at, stack);
+  name_task(at.sp, stack);
+  request.phase.store(filled, std::memory_order_release);
+  seam::futex_wake(request.phase, 1);
+}
+
+bool install() {
+  struct sigaction present{};
+  if (sigaction(SIGURG, nullptr, &present) != 0) return false;
+  if (present.sa_flags & SA_SIGINFO) return present.sa_sigaction == on_signal;
+  if (present.sa_handler != SIG_DFL && present.sa_handler != SIG_IGN) return false;  // the program's own
+  struct sigaction action{};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  return sigaction(SIGURG, &action, nullptr) == 0;
+}
+
+}  // namespace
+
+bool take_thread_stack(long tid, std::int64_t limit_ns, ThreadStack& into) {
+  const std::lock_guard guard(request_mutex);
+  if (!install()) return false;
+  request.tid.store(tid, std::memory_order_relaxed);
+  request.phase.store(asked, std::memory_order_release);
+  const long sent = sys::invoke(SYS_tgkill, sys::getpid(), tid, SIGURG);
+  const std::int64_t deadline = seam::monotonic_ns() + limit_ns;
+  std::uint32_t phase = asked;
+  while (!sys::is_error(sent) && (phase = request.phase.load(std::memory_order_acquire)) != filled) {
+    // Once it has begun it will end: the handler waits for nothing.
+    if (seam::futex_wait(request.phase, phase, phase == asked ? deadline : seam::no_deadline) ==
+            seam::WaitResult::timed_out &&
+        phase == asked && request.phase.compare_exchange_strong(phase, nothing, std::memory_order_acquire))
+      break;
+  }
+  if (phase == filled) into = request.answer;
+  request.phase.store(nothing, std::memory_order_relaxed);
+  return phase == filled;
+}
+
+}  // namespace weft::inline v0::detail
