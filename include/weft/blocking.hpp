@@ -6,8 +6,8 @@
 //
 // What f returns or throws comes back. f runs on a plain thread: there it has neither this task's dynamic bindings nor
 // its scopes, errno stays behind, and weft calls in it wait as a thread does. A cancelled task does not begin f; once f
-// runs it is waited for, since it uses the caller's frame. On a plain thread, and when the system has no thread to give,
-// f is called right here.
+// runs it is waited for, since it uses the caller's frame. On a plain thread, and when the system has no thread to
+// give, f is called right here.
 #pragma once
 
 #include <exception>

@@ -47,7 +47,7 @@ struct RuntimeStats {
   std::uint64_t stalls = 0;    // tasks that kept their worker for stall_after
   std::uint64_t promoted = 0;  // temporary workers added
   std::uint64_t retired = 0;   // and ended again
-  std::uint64_t records = 0;  // ever made in this process
+  std::uint64_t records = 0;   // ever made in this process
 };
 
 class Runtime {

@@ -160,6 +160,15 @@ long write(int fd, const void* buffer, std::size_t length) noexcept {
   return invoke(SYS_write, fd, word(buffer), static_cast<long>(length));
 }
 
+bool write_all(int fd, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const long n = write(fd, text.data(), text.size());
+    if (is_error(n) && error_of(n) == EINTR) continue;
+    if (is_error(n)) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
 long gettid() noexcept {
   return invoke(SYS_gettid);
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 struct timespec;
 
@@ -50,6 +51,7 @@ long open(const char* path, int flags, unsigned mode = 0) noexcept;
 long close(int fd) noexcept;
 long read(int fd, void* buffer, std::size_t length) noexcept;
 long write(int fd, const void* buffer, std::size_t length) noexcept;
+bool write_all(int fd, std::string_view text) noexcept;  // goes on after short writes and EINTR
 long gettid() noexcept;
 long getpid() noexcept;
 

@@ -112,6 +112,8 @@ constexpr Knob knobs[] = {
     {"WEFT_STALL_MS", "10", "milliseconds from 1 to 3600000",
      "a worker without progress for so long is looked at: stuck in the kernel, or a stall to report",
      read_span<&O::stall_after, ms, 3'600'000>},
+    {"WEFT_STALL_REPORT", "1", "0 or 1", "say on stderr which task blocked a worker, once per spawn site",
+     read_flag<&O::stall_report>},
     {"WEFT_STATS", "0", "0 or 1", "print the counters when the runtime ends", read_flag<&O::stats>},
     {"WEFT_SPEC_ASSERT", "1 in debug builds, else 0", "0 or 1", "check the rules of the task lifecycle as it runs",
      read_flag<&O::spec_assert>},

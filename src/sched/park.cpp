@@ -27,7 +27,8 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
     Worker& there = here.runtime->worker(place - 1);
     const bool own = &there == &here;
     own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
-    const bool still_there = task.timer_place.load(std::memory_order_relaxed) == place;  // neither fired nor handed over
+    const bool still_there =
+        task.timer_place.load(std::memory_order_relaxed) == place;  // neither fired nor handed over
     const bool keep = still_there && task.timer.deadline <= deadline;
     if (still_there && !keep) there.wheel.remove(task.timer);
     own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();

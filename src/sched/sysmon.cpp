@@ -2,9 +2,13 @@
 #include "sched/sysmon.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 
+#include "base/sys.hpp"
+#include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/hand_over.hpp"
 #include "sched/search.hpp"
@@ -21,7 +25,7 @@ constexpr unsigned quiet_before_sleep = 24;  // 250 us doubled to 10 ms, then so
 constexpr std::size_t kept_stalls = 64;
 constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
 constexpr std::size_t most_sites = 256;
-constexpr std::int64_t answer_limit = 20 * ms;
+constexpr std::int64_t answer_limit = 2 * ms;  // whoever waits for a replacement waits for this, too
 
 bool has_no_thread(WorkerState state) {
   return state == WorkerState::unborn || state == WorkerState::dead;
@@ -32,6 +36,20 @@ PressureGate::Limits limits_of(const RuntimeOptions& options) {
   limits.scale_interval_ns = options.scale_interval.count();
   limits.max_workers = options.max_workers;
   return limits;
+}
+
+// Names for addresses may take a hundred milliseconds the first time, so somebody else finds them.
+struct PrintJob : BlockingPool::Job {
+  StallReport report;
+};
+void print_later(RuntimeCore& runtime, const StallReport& report) {
+  auto* job = new PrintJob;
+  job->report = report;
+  job->run = [](BlockingPool::Job* base) {
+    const std::unique_ptr<PrintJob> mine(static_cast<PrintJob*>(base));
+    sys::write_all(2, "weft: " + to_string(mine->report));
+  };
+  if (!runtime.blocking_pool().submit(*job)) delete job;
 }
 
 }  // namespace
@@ -84,7 +102,6 @@ void Sysmon::run() {
 void Sysmon::look(std::int64_t now) {
   ++looks_;
   stuck_ = 0;
-  found_.clear();
   PressureSample sample;
   sample.now_ns = now;
   sample.base_workers = runtime_.options.workers;
@@ -100,7 +117,15 @@ void Sysmon::look(std::int64_t now) {
     verdict = gate_.decide(sample);
   }
   if (verdict == PressureGate::Verdict::pass) add_worker(now);
-  for (const Stall& stall : found_) report(stall, now);  // last: it takes its time
+  if (sample.active >= sample.workers) surplus_since_ = now;
+  if (now - surplus_since_ >= temp_idle_) {
+    retire_surplus();
+    surplus_since_ = now;
+  }
+  // With long slices the next full look of a busy worker may be far away.
+  if (!runtime_.global.empty() && sample.sleepers == 0) {
+    for (unsigned i = 0; i < count; ++i) runtime_.worker(i).want_look();
+  }
 }
 
 void Sysmon::look_at(Worker& worker, std::int64_t now, PressureSample& sample) {
@@ -116,7 +141,7 @@ void Sysmon::look_at(Worker& worker, std::int64_t now, PressureSample& sample) {
     ++stuck_;
     counters_.rescues += rescue_queues(runtime_, worker);
   }
-  if (worker.temporary && state == WorkerState::sleep && now - seen.awake_at >= temp_idle_) retire(worker);
+  if (worker.temporary && state == WorkerState::sleep && now - seen.busy_at >= temp_idle_) retire(worker);
 }
 
 // A place without a thread: one that was given up, or worker 0 between two runs.
@@ -132,7 +157,7 @@ void Sysmon::look_at_empty(Worker& worker, std::int64_t now) {
 void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
   const std::uint64_t tick = worker.tick.load(std::memory_order_relaxed);
   const bool in_task = state == WorkerState::active && worker.current.load(std::memory_order_relaxed) != nullptr;
-  if (state != WorkerState::sleep || tick != seen.tick) seen.awake_at = now;
+  if (state == WorkerState::active || tick != seen.tick) seen.busy_at = now;
   if (!in_task || tick != seen.tick) {
     seen.tick = tick;
     seen.since = now;
@@ -147,12 +172,11 @@ void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std:
     if (++seen.in_kernel < 2) return;  // once may be a page that was not there
     seen.in_kernel = 2;
     worker.stuck.store(true, std::memory_order_relaxed);
-    if (!std::exchange(seen.told_blocked, true))
-      found_.push_back({worker.index, StallReport::Kind::blocked, seen.since});
+    if (!std::exchange(seen.told_blocked, true)) report(worker, StallReport::Kind::blocked, now - seen.since);
   } else if (seen.in_kernel > 0) {
     if (--seen.in_kernel == 0) worker.stuck.store(false, std::memory_order_relaxed);  // once may be our own signal
   } else if (!seen.told_blocked && !std::exchange(seen.told_computing, true)) {
-    found_.push_back({worker.index, StallReport::Kind::computing, seen.since});
+    report(worker, StallReport::Kind::computing, now - seen.since);
   }
 }
 
@@ -179,9 +203,8 @@ void Sysmon::add_worker(std::int64_t now) {
   worker.temporary = true;
   worker.stuck.store(false, std::memory_order_relaxed);
   worker.retiring.store(false, std::memory_order_relaxed);
-  worker.look_mask.store(63, std::memory_order_relaxed);
   watches_[place] = {};
-  watches_[place].awake_at = now;
+  watches_[place].busy_at = now;
   const WorkerState before = worker.state.exchange(WorkerState::idle_spin, std::memory_order_relaxed);  // it counts now
   if (runtime_.worker_count.load(std::memory_order_relaxed) <= place)
     runtime_.worker_count.store(place + 1, std::memory_order_release);
@@ -200,8 +223,21 @@ void Sysmon::add_worker(std::int64_t now) {
 
 void Sysmon::retire(Worker& worker) {
   worker.retiring.store(true, std::memory_order_relaxed);
-  worker.look_mask.store(0, std::memory_order_relaxed);
+  worker.want_look();
   IdleSet::notify(worker.idle_node);
+}
+
+// There was always an idle one, so one is too many. It need not be the idle one: what a temporary worker does in little
+// bites a base worker can do, too.
+void Sysmon::retire_surplus() {
+  const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
+  for (unsigned i = runtime_.options.workers; i < count; ++i) {
+    Worker& worker = runtime_.worker(i);
+    if (has_no_thread(worker.state.load(std::memory_order_relaxed)) ||
+        worker.retiring.load(std::memory_order_relaxed) || worker.stuck.load(std::memory_order_relaxed))
+      continue;
+    return retire(worker);
+  }
 }
 
 // The new one takes the place of a temporary worker that is stuck itself: that one ends after its slice.
@@ -214,37 +250,42 @@ void Sysmon::retire_one_replaced() {
   }
 }
 
-bool Sysmon::wants_stack(const std::source_location& site) {
+// How many there were before.
+unsigned Sysmon::reports_of(const std::source_location& site) {
   for (Site& each : sites_)
-    if (each.file == site.file_name() && each.line == site.line()) return each.stacks++ < stacks_per_site;
-  if (sites_.size() == most_sites) return false;
+    if (each.file == site.file_name() && each.line == site.line()) return each.reports++;
+  if (sites_.size() == most_sites) return stacks_per_site;
   sites_.push_back({site.file_name(), site.line(), 1});
-  return true;
+  return 0;
 }
 
-void Sysmon::report(const Stall& stall, std::int64_t now) {
-  Worker& worker = runtime_.worker(stall.worker);
+void Sysmon::report(Worker& worker, StallReport::Kind kind, std::int64_t span) try {
   const TaskCore* task = worker.current.load(std::memory_order_relaxed);
   TaskView view;
-  if (task == nullptr || !view_task(task, view)) return;
+  if (task == nullptr || !view_task(innermost_of(task), view)) return;
   StallReport record;
-  record.kind = stall.kind;
-  record.worker = stall.worker;
+  record.kind = kind;
+  record.worker = worker.index;
   record.task = view.id;
   record.name = view.name;
   record.site = view.site;
-  record.duration = std::chrono::nanoseconds(now - stall.since);
+  record.duration = std::chrono::nanoseconds(span);
+  const unsigned known = reports_of(view.site);
   ThreadStack stack;
-  if (wants_stack(view.site) && take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
+  if (known < stacks_per_site &&
+      take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
     TracePart part;
     part.fiber = stack.fiber;
     for (std::size_t i = 0; i < stack.count; ++i) part.frames.push_back({stack.frames[i]});
     record.stack.parts.push_back(std::move(part));
   }
   ++stall_count_;
+  if (known == 0 && kind == StallReport::Kind::blocked && runtime_.options.stall_report) print_later(runtime_, record);
   const std::lock_guard guard(mutex_);
   if (stalls_.size() == kept_stalls) stalls_.pop_front();
   stalls_.push_back(std::move(record));
+} catch (const std::bad_alloc&) {
+  // No memory to describe it: watching goes on.
 }
 
 Sysmon::Rest Sysmon::plan(std::int64_t now) const {
@@ -262,7 +303,7 @@ Sysmon::Rest Sysmon::plan(std::int64_t now) const {
     } else if (has_no_thread(state)) {
       until = std::min(until, due);
     } else if (state == WorkerState::sleep) {
-      if (worker.temporary) until = std::min(until, watches_[i].awake_at + temp_idle_);
+      if (worker.temporary) until = std::min(until, watches_[i].busy_at + temp_idle_);
     } else {
       timers = timers || due != seam::no_deadline;
     }

@@ -3,10 +3,13 @@
 //
 //   each look   coarse time; timers that are due in the wheel of a worker which has not looked itself
 //               heartbeats: no progress for stall_after while inside a task, and ...
-//                 ... in the kernel   STUCK: its queues go to the shared one, wakes go elsewhere, one report, and if the
+//                 ... in the kernel   STUCK: its queues go to the shared one, wakes go elsewhere, one report, and if
+//                 the
 //                                     gate passes (work waits, nobody is idle) a temporary worker
 //                 ... computing       one report, nothing else: a further thread would share its processor
-//               temporary workers that slept for temp_idle_timeout, or are stuck and were replaced, retire
+//               work in the shared queue and nobody idle: busy workers look there after their slice
+//               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
+//               that time, who is stuck and was replaced
 //
 //   pace        fast     every sysmon_period, while a worker that is awake has timers, or one is stuck
 //               slow     a quarter of stall_after, while workers are awake; up to 10 ms once they all sleep
@@ -55,18 +58,13 @@ class Sysmon {
  private:
   struct Watch {
     std::uint64_t tick = ~std::uint64_t{0};
-    std::int64_t since = 0;     // it has not moved
-    std::int64_t awake_at = 0;  // it was last seen awake
-    std::int64_t now = 0;       // its coarse time as it was left
+    std::int64_t since = 0;    // it has not moved
+    std::int64_t busy_at = 0;  // it was last seen to do something
+    std::int64_t now = 0;      // its coarse time as it was left
     std::int64_t next_probe = 0;
     unsigned in_kernel = 0;  // probes that said so, 0 to 2: stuck from 2 on, until 0
     bool told_blocked = false;
     bool told_computing = false;
-  };
-  struct Stall {
-    unsigned worker;
-    StallReport::Kind kind;
-    std::int64_t since;
   };
   struct Rest {
     SysmonPace pace;
@@ -82,9 +80,10 @@ class Sysmon {
   void fire(Worker& owner, std::int64_t now);
   void add_worker(std::int64_t now);
   void retire(Worker& worker);
+  void retire_surplus();
   void retire_one_replaced();
-  void report(const Stall& stall, std::int64_t now);
-  bool wants_stack(const std::source_location& site);
+  void report(Worker& worker, StallReport::Kind kind, std::int64_t span);
+  unsigned reports_of(const std::source_location& site);
   Rest plan(std::int64_t now) const;
   void rest(std::uint32_t heard);
 
@@ -95,13 +94,13 @@ class Sysmon {
 
   // Its own thread only.
   std::vector<Watch> watches_;
-  std::vector<Stall> found_;  // in this look
   unsigned stuck_ = 0;
-  unsigned quiet_ = 0;  // looks in a row without anybody awake
+  std::int64_t surplus_since_ = 0;  // at each look since then a worker was idle
+  unsigned quiet_ = 0;              // looks in a row without anybody awake
   struct Site {
     const char* file;
     std::uint_least32_t line;
-    unsigned stacks;
+    unsigned reports;
   };
   std::vector<Site> sites_;
 

@@ -83,11 +83,20 @@ bool view_task(const TaskCore* task, TaskView& into) {
     into.top = record.top;
     if (into.parked()) view_wait(record, into);
     // A nursery lives as long as its children do, not as long as their handles.
-    if (record.nursery != nullptr && !into.ended() && peek(&into.nursery_owner, &record.nursery->owner, sizeof into.nursery_owner))
+    if (record.nursery != nullptr && !into.ended() &&
+        peek(&into.nursery_owner, &record.nursery->owner, sizeof into.nursery_owner))
       into.nursery = record.nursery;
     if (same(task, moment, record.id)) return true;
   }
   return false;
+}
+
+const TaskCore* innermost_of(const TaskCore* task) {
+  const FiberCore* root = nullptr;
+  const TaskCore* inner = nullptr;
+  if (!peek(&root, &task->root, sizeof root) || root == nullptr) return task;
+  if (!peek(&inner, &root->task, sizeof inner) || inner == nullptr) return task;
+  return inner;
 }
 
 Trace stack_of_parked(const TaskView& view) {

@@ -44,6 +44,8 @@ const char* state_name(const TaskMoment& moment);
 
 // False: nobody is there, or it changed too often to be read.
 bool view_task(const TaskCore* task, TaskView& into);
+// Whose code runs where `task` was dispatched: `task`, or a child that runs on its stack.
+const TaskCore* innermost_of(const TaskCore* task);
 // Of a parked task; empty if it is parked no more.
 Trace stack_of_parked(const TaskView& view);
 

@@ -11,7 +11,8 @@
 //   [WKR-1] `leaving` and `retired` are set by the stack that is about to be left and taken by the next thing that runs
 //           on this worker, before anything else happens there.
 //   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
-//   [WKR-3] A worker ends by itself, on its own stack: it says DRAINING, runs a heavy fence, and moves what it has to the
+//   [WKR-3] A worker ends by itself, on its own stack: it says DRAINING, runs a heavy fence, and moves what it has to
+//   the
 //           shared queue. Who pushes into an inbox looks at the state afterwards, behind a fence, and takes the inbox
 //           back if it is DRAINING or DEAD. So nothing stays behind.
 //   [WKR-4] Pinned tasks live on the first `workers` places only. The others are temporary: they may end any time.
@@ -60,6 +61,7 @@ struct WorkerCounters {
 
 struct Worker : WorkerCore {
   static constexpr unsigned core_cache = 64;
+  static constexpr std::uint64_t usual_look_mask = 63;
 
   ReadyQueue ready;
   Inbox inbox;  // wakes by others, and what a stuck neighbour could not run
@@ -84,7 +86,7 @@ struct Worker : WorkerCore {
   unsigned core_count = 0;
   unsigned core_shift = 0;  // log2 of the slots of the cached ones
 
-  seam::Atomic<std::uint64_t> look_mask{63};  // at ticks with none of these bits a full look is due; 0 by sysmon
+  seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at ticks with none of these bits a full look is due
   unsigned slot_streak = 0;
   seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};
@@ -99,6 +101,8 @@ struct Worker : WorkerCore {
   seam::Thread thread;
 
   bool look_due(std::uint64_t pick) const { return (pick & look_mask.load(std::memory_order_relaxed)) == 0; }
+  // By sysmon: come back to the loop after this slice. The loop takes it back.
+  void want_look() { look_mask.store(0, std::memory_order_relaxed); }
   void enter(WorkerState next) {
     ++counters.entered[static_cast<unsigned>(next)];
     state.store(next, std::memory_order_relaxed);

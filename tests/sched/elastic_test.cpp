@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT
+// Workers that block, who takes over, and how that one goes again.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
+#include "sched/park.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/runtime_help.hpp"
+#include "sched/sysmon.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+using namespace weft;
+using namespace weft::detail;
+using namespace weft_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+RuntimeOptions brisk(unsigned workers) {
+  RuntimeOptions options = with_workers(workers);
+  options.sysmon = true;
+  options.stall_report = false;
+  options.stall_after = 3ms;
+  options.scale_interval = 20ms;
+  options.temp_idle_timeout = 40ms;
+  return options;
+}
+
+// Tasks that sit in read(2), as many as there are workers; returns when all of them do.
+class Blockers {
+ public:
+  Blockers(Nursery& nursery, unsigned count) : count_(count) {
+    for (unsigned i = 0; i < count; ++i) {
+      nursery.start([this] {
+        ++inside_;
+        pipe_.wait();
+      });
+    }
+  }
+  bool all_inside() const { return inside_.load() == count_; }
+  void release() { pipe_.release(count_); }
+
+ private:
+  unsigned count_;
+  std::atomic<unsigned> inside_{0};
+  Pipe pipe_;
+};
+
+std::uint64_t entered(const Worker& worker, WorkerState state) {
+  return worker.counters.entered[static_cast<unsigned>(state)];
+}
+
+WorkerState state_of(const Worker& worker) {
+  return worker.state.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "elastic: workers stuck in read(2) are replaced within 50 ms, and the report names the task with its stack "
+    "[N-014] [HB19] [HC16]") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    CAPTURE(workers);
+    RuntimeOptions options = with_workers(workers);
+    options.stall_report = false;
+    Runtime runtime(options);
+    Pipe pipe;
+    std::atomic<unsigned> inside{0};
+    std::atomic<std::int64_t> all_blocked{0};
+    std::int64_t went_on = 0;
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        for (unsigned i = 0; i < workers; ++i) {
+          (void)nursery.spawn(
+              [&] {
+                if (++inside == workers) all_blocked = seam::monotonic_ns();
+                pipe.wait();
+              },
+              {.name = "the reader"});
+        }
+        // It is queued behind a reader, or sleeps in the wheel of a worker that gets stuck: both are rescued.
+        nursery.start([&] {
+          while (all_blocked.load() == 0) sleep(100us);
+          went_on = seam::monotonic_ns() - all_blocked.load();
+          pipe.release(workers);
+        });
+      });
+    });
+    CHECK(went_on > 0);
+    if (plain_run()) CHECK(went_on < std::chrono::nanoseconds(50ms).count());
+    const std::vector<StallReport> stalls = runtime.stalls();
+    unsigned named = 0;
+    for (const StallReport& stall : stalls) {
+      if (stall.kind != StallReport::Kind::blocked || stall.name != "the reader") continue;
+      ++named;
+      CHECK(std::strstr(stall.site.file_name(), "elastic_test.cpp") != nullptr);
+      CHECK(stall.duration >= options.stall_after);
+      if (WEFT_TSAN) continue;  // delays signals
+      const std::string text = to_string(stall);
+      CAPTURE(text);
+      CHECK(text.find("read") != std::string::npos);
+      CHECK(text.find("elastic_test.cpp") != std::string::npos);
+    }
+    CHECK(named >= 1);
+    CHECK(runtime.stats().promoted >= 1);
+    if (workers == 1) CHECK(runtime.stats().rescues >= 1);  // else a worker that is not stuck yet may have stolen it
+  }
+}
+
+TEST_CASE(
+    "elastic: with every worker in read(2) a temporary one comes within two scale intervals, never more than the "
+    "cap, and ends after the idle timeout [V-082]") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    CAPTURE(workers);
+    RuntimeOptions options = brisk(workers);
+    options.scale_interval = 50ms;
+    options.max_workers = workers + 2;
+    Runtime runtime(options);
+    RuntimeCore& core = runtime.core();
+    std::atomic<unsigned> most{0};
+    std::atomic<bool> watching{true};
+    std::thread watcher([&] {
+      while (watching.load()) {
+        most = std::max(most.load(), core.threads());
+        std::this_thread::yield();
+      }
+    });
+    std::chrono::nanoseconds appeared{};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        // More than there can ever be workers for.
+        Blockers blockers(nursery, workers + 2);
+        std::atomic<bool> begun{false};
+        std::thread outside([&] {
+          REQUIRE(eventually([&] { return begun.load() && core.idle.active() >= workers; }));
+          const auto start = Clock::now();
+          REQUIRE(eventually([&] { return runtime.stats().promoted >= 1; }));
+          appeared = Clock::now() - start;
+          REQUIRE(eventually([&] { return runtime.stats().promoted >= 2; }));
+          blockers.release();
+        });
+        begun = true;
+        join_children(nursery.core());
+        outside.join();
+      });
+      // Nothing to do for the added ones: they go again.
+      while (runtime.stats().retired < runtime.stats().promoted) sleep(1ms);
+    });
+    watching = false;
+    watcher.join();
+    CHECK(most.load() <= workers + 2);
+    CHECK(runtime.stats().promoted == 2);
+    CHECK(runtime.stats().retired == 2);
+    if (plain_run()) CHECK(appeared < 2 * options.scale_interval);
+  }
+}
+
+TEST_CASE("elastic: one temporary worker goes through all states [W-070] [W-071] [W-072] [W-073] [W-074]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    Runtime runtime(brisk(workers));
+    RuntimeCore& core = runtime.core();
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        Blockers blockers(nursery, workers);
+        nursery.start([&] {
+          while (!blockers.all_inside()) yield_now();
+          blockers.release();
+        });
+        join_children(nursery.core());
+      });
+      while (runtime.stats().retired == 0) sleep(1ms);
+    });
+    const Worker& temporary = core.worker(workers);
+    CHECK(temporary.temporary);
+    CHECK(entered(temporary, WorkerState::active) >= 1);
+    CHECK(entered(temporary, WorkerState::idle_spin) >= 1);
+    CHECK(entered(temporary, WorkerState::sleep) >= 1);
+    CHECK(entered(temporary, WorkerState::draining) == 1);
+    CHECK(entered(temporary, WorkerState::dead) == 1);
+    CHECK(state_of(temporary) == WorkerState::dead);
+    CHECK_FALSE(temporary.thread.joinable());
+    // The others slept only when there was nothing to run, and are still there.
+    CHECK(state_of(core.worker(0)) == WorkerState::dead);  // run() has returned
+    for (unsigned i = 1; i < workers; ++i) CHECK(entered(core.worker(i), WorkerState::draining) == 0);
+  }
+}
+
+TEST_CASE("elastic: a place that was given up is taken again") {
+  Runtime runtime(brisk(1));
+  for (unsigned round = 1; round <= 3; ++round) {
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        Blockers blockers(nursery, 1);
+        nursery.start([&] {
+          while (!blockers.all_inside()) yield_now();
+          blockers.release();
+        });
+        join_children(nursery.core());
+      });
+      while (runtime.stats().retired < round) sleep(1ms);
+    });
+    CHECK(runtime.stats().promoted == round);
+    CHECK(entered(runtime.core().worker(1), WorkerState::dead) == round);
+  }
+}
+
+TEST_CASE(
+    "elastic: a stuck temporary worker is drained: it takes nothing more, its queue goes to the shared one, and it "
+    "ends after its slice [W-075] [W-076] [W-077] [W-078]") {
+  RuntimeOptions options = brisk(1);
+  options.temp_idle_timeout = 10s;  // nobody goes because of idleness
+  options.max_workers = 3;
+  Runtime runtime(options);
+  RuntimeCore& core = runtime.core();
+  Pipe base_pipe;
+  Pipe temp_pipe;
+  std::atomic<unsigned> temp_place{0};
+  std::atomic<unsigned> others{0};
+  std::atomic<bool> went_on{false};
+  std::atomic<unsigned> went_on_at{0};
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([&] {
+        // On the temporary worker, once the base worker is stuck: leaves children in its deque and blocks too.
+        with_nursery([&](Nursery& inner) {
+          while (this_worker()->index == 0) yield_now();
+          temp_place = this_worker()->index;
+          for (int i = 0; i < 10; ++i) inner.start([&] { ++others; });
+          temp_pipe.wait();
+          CHECK(this_worker()->deque.size() == 0);
+          // A slice more, elsewhere: this worker ends at the next suspension point.
+          went_on = true;
+          yield_now();
+          went_on_at = this_worker()->index;
+        });
+      });
+      std::thread outside([&] {
+        REQUIRE(eventually([&] { return temp_place.load() != 0; }));
+        Worker& stuck = core.worker(temp_place.load());
+        // Replaced, and its children run although it does not.
+        REQUIRE(eventually([&] { return runtime.stats().promoted == 2 && others.load() == 10; }));
+        REQUIRE(eventually([&] { return stuck.retiring.load(); }));
+        CHECK(stuck.deque.size() == 0);
+        CHECK(stuck.ready.size() == 0);
+        const std::uint64_t steals = stuck.counters.steals + stuck.counters.ready_steals;
+        const std::uint64_t accepted = stuck.counters.inbox_pops + stuck.counters.global_pops;
+        temp_pipe.release(1);
+        REQUIRE(eventually([&] { return runtime.stats().retired == 1; }));
+        CHECK(stuck.counters.steals + stuck.counters.ready_steals == steals);
+        CHECK(stuck.counters.inbox_pops + stuck.counters.global_pops == accepted);
+        CHECK(entered(stuck, WorkerState::draining) == 1);
+        CHECK(state_of(stuck) == WorkerState::dead);
+        base_pipe.release(1);
+      });
+      yield_now();
+      base_pipe.wait();
+      outside.join();
+    });
+  });
+  CHECK(others.load() == 10);
+  CHECK(went_on.load());
+  CHECK(went_on_at.load() != temp_place.load());
+}
+
+TEST_CASE("elastic: a worker that computes is neither drained nor given help [W-078] [HC16]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    Runtime runtime(brisk(workers));
+    RuntimeCore& core = runtime.core();
+    std::atomic<unsigned> done{0};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        // Longer than stall_after each, and work waits all the time.
+        for (unsigned i = 0; i < 8 * workers; ++i) {
+          nursery.start([&] {
+            compute_for(8ms);
+            ++done;
+          });
+        }
+      });
+    });
+    CHECK(done.load() == 8 * workers);
+    CHECK(runtime.stats().promoted == 0);
+    for (unsigned i = 1; i < workers; ++i) CHECK(entered(core.worker(i), WorkerState::draining) == 0);
+    CHECK(core.sysmon->pressure().positive_samples > 0);
+    CHECK(core.sysmon->pressure().block_not_stuck > 0);
+  }
+}
+
+TEST_CASE("elastic: nothing is lost when workers come and go under load [V-084]") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    CAPTURE(workers);
+    RuntimeOptions options = brisk(workers);
+    options.scale_interval = 1ms;
+    options.temp_idle_timeout = 1ms;
+    options.stall_after = 1ms;
+    Runtime runtime(options);
+    std::atomic<std::uint64_t> sum{0};
+    const unsigned rounds = full_run() ? 40 : 8;
+    std::uint64_t expected = 0;
+    runtime.run([&] {
+      for (unsigned round = 0; round < rounds; ++round) {
+        with_nursery([&](Nursery& nursery) {
+          for (unsigned i = 0; i < workers; ++i) nursery.start([] { std::this_thread::sleep_for(6ms); });
+          for (std::uint64_t i = 1; i <= 100; ++i) {
+            nursery.start([&sum, i] {
+              sleep(std::chrono::microseconds(100 * (i % 7)));
+              with_nursery([&](Nursery& inner) {
+                for (int k = 0; k < 3; ++k) inner.start([&sum, i] { sum += i; });
+                yield_now();
+              });
+            });
+          }
+        });
+        expected += 3 * 100 * 101 / 2;
+        sleep(3ms);  // time to retire
+      }
+    });
+    CHECK(sum.load() == expected);
+    CHECK(runtime.stats().promoted >= 1);
+    CHECK(runtime.shutdown());
+    CHECK(runtime.stats().started == runtime.stats().finished);
+  }
+}
+
+TEST_CASE("elastic: what is woken for a worker that is stuck runs elsewhere [V-071] [V-070]") {
+  for (const unsigned workers : {2U, 4U}) {
+    CAPTURE(workers);
+    Runtime runtime(brisk(workers));
+    RuntimeCore& core = runtime.core();
+    Pipe pipe;
+    std::atomic<const TaskCore*> sleeper{nullptr};
+    std::atomic<unsigned> stuck_at{~0U};
+    std::atomic<unsigned> ran_at{~0U};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        std::atomic<bool> parked{false};
+        // Parks, and leaves its worker to a task that blocks there.
+        auto waiting = nursery.spawn([&] {
+          auto blocker = go([&] {
+            while (!parked.load()) yield_now();
+            stuck_at = this_worker()->index;
+            pipe.wait();
+          });
+          sleeper = this_task();
+          parked = true;
+          blocker.wait();
+          ran_at = this_worker()->index;
+        });
+        std::thread outside([&] {
+          REQUIRE(eventually([&] { return stuck_at.load() != ~0U; }));
+          Worker& stuck = core.worker(stuck_at.load());
+          REQUIRE(eventually([&] { return stuck.stuck.load(); }));
+          // As if it had last run there: a wake from outside would go to that inbox.
+          const TaskCore* task = sleeper.load();
+          REQUIRE(eventually([&] {
+            const TaskMoment now = task->word.look();
+            return now.state() == TaskState::parking && now.left();
+          }));
+          const_cast<TaskCore*>(task)->last_worker = static_cast<std::uint16_t>(stuck.index);
+          const TaskMoment now = task->word.look();
+          const std::uint64_t rescues = runtime.stats().rescues;
+          REQUIRE(wake_task(const_cast<TaskCore*>(task), now.ticket(), WakeReason::flag));
+          // It looks, finds that its blocker has not ended, and parks again: seen by its ticket.
+          REQUIRE(eventually([&] { return task->word.look().ticket().number > now.ticket().number; }));
+          CHECK(stuck.inbox.empty());
+          CHECK(stuck.stuck.load());
+          CHECK(runtime.stats().rescues == rescues);  // it was never there
+          pipe.release(1);
+        });
+        waiting.wait();
+        outside.join();
+      });
+    });
+    CHECK(ran_at.load() != ~0U);
+  }
+}
+
+TEST_CASE("elastic: an inbox that is full diverts what is woken, also without sysmon [V-071]") {
+  RuntimeOptions options = with_workers(2);
+  options.sysmon = false;
+  Runtime runtime(options);
+  RuntimeCore& core = runtime.core();
+  constexpr unsigned sleepers = 100;
+  std::vector<TaskCore*> parked(sleepers);
+  std::atomic<unsigned> ran{0};
+  std::atomic<unsigned> busy_at{~0U};
+  std::atomic<bool> stop{false};
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      for (unsigned i = 0; i < sleepers; ++i) {
+        nursery.start([&, i] {
+          parked[i] = this_task();
+          const WaitInfo info{"a test", nullptr, nullptr};
+          begin_wait(*this_task(), info, seam::no_deadline, Raise::no);
+          (void)this_task()->word.begin_park();
+          (void)finish_wait(*this_task(), Raise::no);
+          ++ran;
+        });
+      }
+      std::thread outside([&] {
+        REQUIRE(eventually([&] { return busy_at.load() != ~0U; }));
+        unsigned home = busy_at.load();
+        for (TaskCore* task : parked) {
+          REQUIRE(eventually([&] {
+            const TaskMoment now = task->word.look();
+            return now.state() == TaskState::parking && now.left();
+          }));
+          task->last_worker = static_cast<std::uint16_t>(home);
+        }
+        for (TaskCore* task : parked) REQUIRE(wake_task(task, task->word.look().ticket(), WakeReason::flag));
+        CHECK(eventually([&] { return ran.load() >= sleepers - 64; }));
+        CHECK(core.worker(home).inbox_size.load() > 0);
+        stop = true;
+      });
+      nursery.start([&] {
+        while (runtime.stats().parks < sleepers) yield_now();
+        busy_at = this_worker()->index;
+        while (!stop.load()) seam::pause();
+      });
+      join_children(nursery.core());
+      outside.join();
+    });
+  });
+  CHECK(ran.load() == sleepers);
+}
+
+TEST_CASE("elastic: active_count is the number of workers inside a task [W-079]") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    CAPTURE(workers);
+    RuntimeOptions options = with_workers(workers);
+    options.sysmon = false;
+    Runtime runtime(options);
+    RuntimeCore& core = runtime.core();
+    std::atomic<unsigned> inside{0};
+    std::atomic<bool> go_on{false};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        for (unsigned i = 0; i + 1 < workers; ++i) {
+          nursery.start([&] {
+            ++inside;
+            while (!go_on.load()) std::this_thread::yield();
+          });
+        }
+        while (inside.load() < workers - 1) std::this_thread::yield();
+        CHECK(core.idle.active() == workers);
+        go_on = true;
+      });
+      // All but this one are idle now.
+      CHECK(eventually([&] { return core.idle.active() == 1; }));
+    });
+    CHECK(eventually([&] { return core.idle.active() == 0; }));
+  }
+}

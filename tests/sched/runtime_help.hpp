@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What: what tests of whole runtimes share.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "doctest/doctest.h"
+#include "weft/runtime.hpp"
+
+namespace weft_test {
+
+using Clock = std::chrono::steady_clock;
+
+inline weft::RuntimeOptions with_workers(unsigned workers) {
+  weft::RuntimeOptions options;
+  options.workers = workers;
+  return options;
+}
+
+// Until the condition holds; false after the limit. For threads outside of a runtime.
+template <class F>
+bool eventually(F&& condition, std::chrono::seconds limit = std::chrono::seconds(20)) {
+  const auto end = Clock::now() + limit;
+  while (!condition()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Uses the processor, and never comes to a suspension point.
+inline void compute_for(std::chrono::nanoseconds span) {
+  const auto end = Clock::now() + span;
+  while (Clock::now() < end) {
+  }
+}
+
+// Somewhere to block: read(2) returns once somebody writes.
+class Pipe {
+ public:
+  Pipe() { REQUIRE(pipe(ends_) == 0); }
+  ~Pipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  void wait() {
+    char byte = 0;
+    (void)!read(ends_[0], &byte, 1);
+  }
+  void release(unsigned readers) {
+    for (unsigned i = 0; i < readers; ++i) (void)!write(ends_[1], "x", 1);
+  }
+
+ private:
+  int ends_[2];
+};
+
+}  // namespace weft_test

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include "sched/sysmon.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/runtime_help.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+using namespace weft;
+using namespace weft::detail;
+using namespace weft_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+RuntimeOptions quiet(unsigned workers, bool sysmon = true) {
+  RuntimeOptions options = with_workers(workers);
+  options.sysmon = sysmon;
+  options.stall_report = false;
+  return options;
+}
+
+std::chrono::nanoseconds cpu_time() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+std::chrono::nanoseconds quantile(std::vector<std::chrono::nanoseconds> times, double part) {
+  std::sort(times.begin(), times.end());
+  return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))];
+}
+
+// How late sleeps of `span` wake while every worker runs tasks with slices of `slice`.
+std::vector<std::chrono::nanoseconds> lateness_beside_slices(Runtime& runtime, unsigned workers,
+                                                             std::chrono::nanoseconds slice, unsigned count) {
+  std::vector<std::chrono::nanoseconds> late;
+  std::atomic<bool> stop{false};
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      for (unsigned i = 0; i < 2 * workers; ++i) {
+        nursery.start([&] {
+          while (!stop.load()) {
+            compute_for(slice);
+            yield_now();
+          }
+        });
+      }
+      for (unsigned i = 0; i < count; ++i) {
+        const auto end = Clock::now() + 1ms;
+        sleep_until(end);
+        late.push_back(Clock::now() - end);
+      }
+      stop = true;
+    });
+  });
+  return late;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "sysmon: a sleeper runs after its time although every worker was asleep, with and without sysmon "
+    "[V-076] [V-078] [V-081]") {
+  for (const bool sysmon : {true, false}) {
+    for (const unsigned workers : {1U, 2U, 4U}) {
+      CAPTURE(sysmon);
+      CAPTURE(workers);
+      Runtime runtime(quiet(workers, sysmon));
+      std::atomic<bool> all_slept{false};
+      std::thread watcher([&] {
+        all_slept = eventually([&] {
+          const IdleSet& idle = runtime.core().idle;
+          return idle.sleepers() == workers && idle.active() == 0;
+        });
+      });
+      runtime.run([&] {
+        with_nursery([&](Nursery& nursery) {
+          for (int i = 0; i < 20; ++i) {
+            nursery.start([&] {
+              while (!all_slept.load()) {
+                const auto start = Clock::now();
+                sleep(5ms);
+                CHECK(Clock::now() - start >= 5ms);
+              }
+            });
+          }
+        });
+      });
+      watcher.join();
+      CHECK(all_slept.load());
+      CHECK(runtime.stats().timers_fired >= 20);
+    }
+  }
+}
+
+TEST_CASE("sysmon: beside tasks with long slices a sleeper wakes within a period and a slice or two [V-077]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    constexpr auto slice = 2ms;
+    const unsigned count = 20;
+    Runtime with(quiet(workers));
+    const auto late = lateness_beside_slices(with, workers, slice, count);
+    CHECK(with.stats().rescues > 0);
+    CHECK(with.core().sysmon->counters().timers_fired > 0);
+    // A full look comes by itself after 64 slices only: 128 ms.
+    if (plain_run()) CHECK(quantile(late, 0.5) < 10ms);
+    Runtime without(quiet(workers, false));
+    const auto later = lateness_beside_slices(without, workers, slice, 2);
+    CHECK(quantile(later, 0.0) >= 0ns);  // late, but not lost
+  }
+}
+
+TEST_CASE("sysmon: work in the shared queue does not wait for 64 long slices [V-081]") {
+  Runtime runtime(quiet(1));
+  std::atomic<bool> ran{false};
+  unsigned slices = 0;
+  runtime.run([&] {
+    auto task = runtime.go([&] { ran = true; });
+    while (!ran.load()) {
+      compute_for(5ms);
+      ++slices;
+      yield_now();
+    }
+    task.wait();
+  });
+  CHECK(slices < 30);
+}
+
+TEST_CASE("sysmon: a sleep is late by no more than the documented bound [V-079]") {
+  Runtime runtime(quiet(2));
+  std::vector<std::chrono::nanoseconds> late;
+  runtime.run([&] {
+    for (int i = 0; i < 1000; ++i) {
+      const auto end = Clock::now() + 1ms;
+      sleep(1ms);
+      late.push_back(Clock::now() - end);
+    }
+  });
+  CHECK(quantile(late, 0.0) >= 0ns);
+  MESSAGE("1000 sleeps of 1 ms: median late by ", quantile(late, 0.5).count() / 1000, " us, p99 ",
+          quantile(late, 0.99).count() / 1000, " us");
+  if (plain_run()) CHECK(quantile(late, 0.5) <= 250us);
+  if (plain_run() && full_run()) CHECK(quantile(late, 0.99) <= 500us);  // a machine of its own
+}
+
+TEST_CASE("sysmon: a task that computes too long gives one record, with its stack, and no further worker [V-085]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    Runtime runtime(quiet(workers));
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) { (void)nursery.spawn([] { compute_for(80ms); }, {.name = "the spinner"}); });
+    });
+    unsigned records = 0;
+    for (const StallReport& stall : runtime.stalls()) {
+      if (stall.name != "the spinner") continue;
+      ++records;
+      CHECK(stall.kind == StallReport::Kind::computing);
+      CHECK(stall.duration >= 10ms);
+      CHECK(std::strstr(stall.site.file_name(), "sysmon_test.cpp") != nullptr);
+      if (!WEFT_TSAN) CHECK(to_string(stall).find("compute_for") != std::string::npos);
+    }
+    CHECK(records == 1);
+    CHECK(runtime.stats().promoted == 0);
+  }
+}
+
+TEST_CASE("sysmon: without it nothing is lost, only later [V-081]") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    CAPTURE(workers);
+    RuntimeOptions options = quiet(workers, false);
+    Runtime runtime(options);
+    std::atomic<std::uint64_t> sum{0};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        Pipe pipe;
+        for (unsigned i = 0; i < workers; ++i) nursery.start([&] { pipe.wait(); });
+        for (unsigned i = 0; i < 200; ++i) {
+          nursery.start([&, i] {
+            sleep(std::chrono::microseconds(i * 10));
+            yield_now();
+            sum += i;
+          });
+        }
+        std::thread outside([&] {
+          for (unsigned i = 0; i < workers; ++i) {
+            std::this_thread::sleep_for(2ms);  // the workers are stuck meanwhile, each for another time
+            pipe.release(1);
+          }
+        });
+        join_children(nursery.core());
+        outside.join();
+      });
+    });
+    CHECK(sum.load() == 199 * 200 / 2);
+    CHECK(runtime.stats().promoted == 0);
+    CHECK(runtime.stats().workers == workers - 1);  // worker 0 was the caller
+    CHECK(runtime.stalls().empty());
+  }
+}
+
+TEST_CASE("sysmon: a runtime whose tasks all wait uses no processor, and sysmon sleeps") {
+  const unsigned tasks = full_run() ? 100'000 : plain_run() ? 20'000 : 2'000;
+  Runtime runtime(quiet(2));
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      for (unsigned i = 0; i < tasks; ++i) nursery.start([] { sleep(1h); });
+      std::thread outside([&] {
+        REQUIRE(eventually([&] { return runtime.core().sysmon_pace.load() == SysmonPace::asleep; }));
+        const std::uint64_t looks = runtime.core().sysmon->looks();
+        const auto before = cpu_time();
+        std::this_thread::sleep_for(400ms);
+        const auto used = cpu_time() - before;
+        if (plain_run()) CHECK(used < 2ms);  // half a percent
+        CHECK(runtime.core().sysmon->looks() == looks);
+        nursery.cancel();
+      });
+      join_children(nursery.core());
+      outside.join();
+    });
+  });
+  CHECK(runtime.stats().finished == runtime.stats().started);
+}
+
+TEST_CASE("sysmon: who finds work wakes it from its sleep, so a worker that blocks then is seen [N-014]") {
+  Runtime runtime(quiet(1));
+  Pipe pipe;
+  runtime.run([&] {
+    std::thread outside([&] {
+      REQUIRE(eventually([&] { return runtime.core().sysmon_pace.load() == SysmonPace::asleep; }));
+      auto blocker = runtime.go([&] { pipe.wait(); });
+      auto other = runtime.go([&] { pipe.release(1); });
+      blocker.wait();
+      other.wait();
+    });
+    while (runtime.stats().finished < 2) sleep(500ms);
+    outside.join();
+  });
+  CHECK(runtime.stats().promoted >= 1);
+}
+
+TEST_CASE("sysmon: timers of a worker that is gone still fire [HB19]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    Runtime runtime(quiet(workers));
+    std::atomic<bool> woken{false};
+    runtime.run([&] {
+      auto sleeper = go([&] {
+        sleep(20ms);
+        woken = true;
+      });
+      while (runtime.stats().parks == 0) yield_now();
+    });
+    // run() has returned: worker 0 is no more. With a second worker its timers are that one's now.
+    if (workers > 1) CHECK(eventually([&] { return woken.load(); }));
+    CHECK(runtime.shutdown());
+    CHECK(runtime.stats().started == runtime.stats().finished);
+  }
+}
