@@ -25,6 +25,7 @@ constexpr unsigned quiet_before_sleep = 24;  // 250 us doubled to 10 ms, then so
 constexpr std::size_t kept_stalls = 64;
 constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
 constexpr std::size_t most_sites = 256;
+constexpr unsigned most_questions = 16;
 constexpr std::int64_t answer_limit = 2 * ms;  // whoever waits for a replacement waits for this, too
 
 bool has_no_thread(WorkerState state) {
@@ -97,6 +98,7 @@ void Sysmon::run() {
     look(seam::monotonic_ns());
     rest(heard);
   }
+  for (Watch& seen : watches_) close_report(seen);
 }
 
 void Sysmon::look(std::int64_t now) {
@@ -163,6 +165,7 @@ void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std:
     seen.since = now;
     seen.in_kernel = 0;
     seen.told_blocked = seen.told_computing = false;
+    if (seen.open != nullptr) close_report(seen);
     if (worker.stuck.load(std::memory_order_relaxed)) worker.stuck.store(false, std::memory_order_relaxed);
     return;
   }
@@ -172,12 +175,14 @@ void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std:
     if (++seen.in_kernel < 2) return;  // once may be a page that was not there
     seen.in_kernel = 2;
     worker.stuck.store(true, std::memory_order_relaxed);
-    if (!std::exchange(seen.told_blocked, true)) report(worker, StallReport::Kind::blocked, now - seen.since);
+    if (!std::exchange(seen.told_blocked, true))
+      open_report(worker, seen, StallReport::Kind::blocked, now - seen.since);
   } else if (seen.in_kernel > 0) {
     if (--seen.in_kernel == 0) worker.stuck.store(false, std::memory_order_relaxed);  // once may be our own signal
   } else if (!seen.told_blocked && !std::exchange(seen.told_computing, true)) {
-    report(worker, StallReport::Kind::computing, now - seen.since);
+    open_report(worker, seen, StallReport::Kind::computing, now - seen.since);
   }
+  if (seen.open != nullptr) complete_report(worker, seen);
 }
 
 void Sysmon::watch_timers(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
@@ -203,7 +208,7 @@ void Sysmon::add_worker(std::int64_t now) {
   worker.temporary = true;
   worker.stuck.store(false, std::memory_order_relaxed);
   worker.retiring.store(false, std::memory_order_relaxed);
-  watches_[place] = {};
+  watches_[place] = Watch{};
   watches_[place].busy_at = now;
   const WorkerState before = worker.state.exchange(WorkerState::idle_spin, std::memory_order_relaxed);  // it counts now
   if (runtime_.worker_count.load(std::memory_order_relaxed) <= place)
@@ -250,42 +255,58 @@ void Sysmon::retire_one_replaced() {
   }
 }
 
-// How many there were before.
-unsigned Sysmon::reports_of(const std::source_location& site) {
+Sysmon::Site& Sysmon::reports_of(const std::source_location& site) {
   for (Site& each : sites_)
-    if (each.file == site.file_name() && each.line == site.line()) return each.reports++;
-  if (sites_.size() == most_sites) return stacks_per_site;
-  sites_.push_back({site.file_name(), site.line(), 1});
-  return 0;
+    if (each.file == site.file_name() && each.line == site.line()) return each;
+  if (sites_.size() == most_sites) return sites_.back();
+  return sites_.emplace_back(Site{site.file_name(), site.line(), 0});
 }
 
-void Sysmon::report(Worker& worker, StallReport::Kind kind, std::int64_t span) try {
+void Sysmon::open_report(Worker& worker, Watch& seen, StallReport::Kind kind, std::int64_t span) try {
   const TaskCore* task = worker.current.load(std::memory_order_relaxed);
   TaskView view;
   if (task == nullptr || !view_task(innermost_of(task), view)) return;
-  StallReport record;
-  record.kind = kind;
-  record.worker = worker.index;
-  record.task = view.id;
-  record.name = view.name;
-  record.site = view.site;
-  record.duration = std::chrono::nanoseconds(span);
-  const unsigned known = reports_of(view.site);
-  ThreadStack stack;
-  if (known < stacks_per_site &&
-      take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
-    TracePart part;
-    part.fiber = stack.fiber;
-    for (std::size_t i = 0; i < stack.count; ++i) part.frames.push_back({stack.frames[i]});
-    record.stack.parts.push_back(std::move(part));
-  }
-  ++stall_count_;
-  if (known == 0 && kind == StallReport::Kind::blocked && runtime_.options.stall_report) print_later(runtime_, record);
-  const std::lock_guard guard(mutex_);
-  if (stalls_.size() == kept_stalls) stalls_.pop_front();
-  stalls_.push_back(std::move(record));
+  close_report(seen);
+  auto record = std::make_unique<StallReport>();
+  record->kind = kind;
+  record->worker = worker.index;
+  record->task = view.id;
+  record->name = view.name;
+  record->site = view.site;
+  record->duration = std::chrono::nanoseconds(span);
+  seen.open = std::move(record);
+  seen.asked = 0;
 } catch (const std::bad_alloc&) {
   // No memory to describe it: watching goes on.
+}
+
+// A thread that waits for a processor does not answer at once; it is asked again at the next look.
+void Sysmon::complete_report(Worker& worker, Watch& seen) try {
+  ThreadStack stack;
+  if (reports_of(seen.open->site).reports < stacks_per_site) {
+    if (!take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
+      if (++seen.asked < most_questions) return;
+    } else if (stack.task == seen.open->task) {
+      TracePart part;
+      part.fiber = stack.fiber;
+      for (std::size_t i = 0; i < stack.count; ++i) part.frames.push_back({stack.frames[i]});
+      seen.open->stack.parts.push_back(std::move(part));
+    }
+  }
+  close_report(seen);
+} catch (const std::bad_alloc&) {
+}
+
+void Sysmon::close_report(Watch& seen) {
+  if (seen.open == nullptr) return;
+  const std::unique_ptr<StallReport> record = std::move(seen.open);
+  ++stall_count_;
+  const bool first = reports_of(record->site).reports++ == 0;
+  if (first && record->kind == StallReport::Kind::blocked && runtime_.options.stall_report)
+    print_later(runtime_, *record);
+  const std::lock_guard guard(mutex_);
+  if (stalls_.size() == kept_stalls) stalls_.pop_front();
+  stalls_.push_back(std::move(*record));
 }
 
 Sysmon::Rest Sysmon::plan(std::int64_t now) const {

@@ -27,6 +27,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,13 @@ class Sysmon {
     unsigned in_kernel = 0;  // probes that said so, 0 to 2: stuck from 2 on, until 0
     bool told_blocked = false;
     bool told_computing = false;
+    unsigned asked = 0;                 // for its stack, in vain
+    std::unique_ptr<StallReport> open;  // waits for the stack
+  };
+  struct Site {
+    const char* file;
+    std::uint_least32_t line;
+    unsigned reports;
   };
   struct Rest {
     SysmonPace pace;
@@ -82,8 +90,10 @@ class Sysmon {
   void retire(Worker& worker);
   void retire_surplus();
   void retire_one_replaced();
-  void report(Worker& worker, StallReport::Kind kind, std::int64_t span);
-  unsigned reports_of(const std::source_location& site);
+  void open_report(Worker& worker, Watch& seen, StallReport::Kind kind, std::int64_t span);
+  void complete_report(Worker& worker, Watch& seen);
+  void close_report(Watch& seen);
+  Site& reports_of(const std::source_location& site);
   Rest plan(std::int64_t now) const;
   void rest(std::uint32_t heard);
 
@@ -97,11 +107,6 @@ class Sysmon {
   unsigned stuck_ = 0;
   std::int64_t surplus_since_ = 0;  // at each look since then a worker was idle
   unsigned quiet_ = 0;              // looks in a row without anybody awake
-  struct Site {
-    const char* file;
-    std::uint_least32_t line;
-    unsigned reports;
-  };
   std::vector<Site> sites_;
 
   WorkerCounters counters_;

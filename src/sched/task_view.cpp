@@ -37,7 +37,7 @@ std::string peek_text(const char* text, std::size_t most) {
 
 bool same(const TaskCore* task, TaskMoment moment, std::uint64_t id) {
   std::uint64_t id_now = 0;
-  return task->word.look().bits() == moment.bits() && peek(id_now, &task->id) && id_now == id;
+  return task->word.look().bits() == moment.bits() && peek(&id_now, &task->id, sizeof id_now) && id_now == id;
 }
 
 void view_wait(const TaskCore& copy, TaskView& into) {
