@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -85,6 +87,23 @@ double skynet_ms(bool warm) {
   return ms;
 }
 
+// The same tree in the fork-join form: a reduction over ten subtrees at each node.
+std::uint64_t skynet_par(std::uint64_t first, std::uint64_t size) {
+  if (size == 1) return first;
+  const std::uint64_t part = size / 10;
+  return weft::reduce(
+      std::views::iota(std::uint64_t{0}, std::uint64_t{10}), std::uint64_t{0}, std::plus<>{},
+      [first, part](std::uint64_t i) { return skynet_par(first + i * part, part); }, 1);
+}
+double skynet_par_ms(bool warm) {
+  const std::uint64_t size = warm ? 1000 : 1'000'000;
+  const std::uint64_t t0 = now_ns(Clock::wall);
+  const std::uint64_t sum = skynet_par(0, size);
+  const double ms = span(t0, now_ns(Clock::wall)) / 1e6;
+  demand(sum == size * (size - 1) / 2, "skynet_par");
+  return ms;
+}
+
 std::uint64_t fib(int n) {
   if (n < 2) return static_cast<std::uint64_t>(n);
   auto [a, b] = weft::par([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
@@ -156,11 +175,6 @@ Parked park(std::uint64_t count) {
   return result;
 }
 
-template <double (*body)(bool), unsigned workers>
-double run_one() {
-  return in_runtime(workers, body);
-}
-
 const Register entries[] = {
     Register(Probe{"sched", "switch", Side::weft, 15,
                    [] { return std::vector<Reading>{{"switch", "ns", in_runtime(1, switch_ns)}}; }}),
@@ -172,6 +186,10 @@ const Register entries[] = {
                    [] { return std::vector<Reading>{{"skynet_join_1w", "ms", in_runtime(1, skynet_ms)}}; }}),
     Register(Probe{"sched", "skynet_join_2w", Side::weft, 15,
                    [] { return std::vector<Reading>{{"skynet_join_2w", "ms", in_runtime(2, skynet_ms)}}; }}),
+    Register(Probe{"sched", "skynet_par_1w", Side::weft, 15,
+                   [] { return std::vector<Reading>{{"skynet_par_1w", "ms", in_runtime(1, skynet_par_ms)}}; }}),
+    Register(Probe{"sched", "skynet_par_2w", Side::weft, 15,
+                   [] { return std::vector<Reading>{{"skynet_par_2w", "ms", in_runtime(2, skynet_par_ms)}}; }}),
     Register(Probe{"sched", "fib_1w", Side::weft, 9,
                    [] { return std::vector<Reading>{{"fib_1w", "ns", in_runtime(1, fib_ns)}}; }}),
     Register(Probe{"sched", "fib_2w", Side::weft, 9,
