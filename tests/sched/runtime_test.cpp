@@ -180,8 +180,7 @@ TEST_CASE("runtime: a whole runtime fits into a fiber [HC12]") {
   CHECK(fiber.resume().value.as<int>() == 4);
 }
 
-// Skipped: what worker 0 leaves in its wheel, inbox and queues when run() returns is not handed over yet.
-TEST_CASE("runtime: a task that outlives run goes on, on the other workers" * doctest::skip()) {
+TEST_CASE("runtime: a task that outlives run goes on, on the other workers [HC12]") {
   weft::Runtime runtime(workers(2));
   for (int round = 0; round < 10; ++round) {
     weft::Task<int> sleeper;
@@ -204,6 +203,21 @@ TEST_CASE("runtime: a task that outlives run goes on, on the other workers" * do
     CHECK(sleeper.join() == 1);
     CHECK(yielder.join() == 2);
   }
+}
+
+TEST_CASE("runtime: a spawn from outside is not lost when its waker's choice is just leaving run [B2] [B13]") {
+  weft::Runtime runtime(workers(2));
+  std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> done = 0;
+  std::thread outside([&] {
+    while (!stop) done += static_cast<std::uint64_t>(runtime.go([] { return 1; }).join());
+  });
+  for (int round = 0; round < 3000; ++round) runtime.run([] {});
+  const std::uint64_t seen = done;
+  CHECK(eventually([&] { return done > seen; }));
+  stop = true;
+  runtime.run([&] { until([&] { return stop.load(); }); });
+  outside.join();
 }
 
 TEST_CASE("runtime: what one run left behind, the next one finishes [N-012]") {
