@@ -205,21 +205,6 @@ TEST_CASE("runtime: a task that outlives run goes on, on the other workers [HC12
   }
 }
 
-TEST_CASE("runtime: a spawn from outside is not lost when its waker's choice is just leaving run [B2] [B13]") {
-  weft::Runtime runtime(workers(2));
-  std::atomic<bool> stop = false;
-  std::atomic<std::uint64_t> done = 0;
-  std::thread outside([&] {
-    while (!stop) done += static_cast<std::uint64_t>(runtime.go([] { return 1; }).join());
-  });
-  for (int round = 0; round < 3000; ++round) runtime.run([] {});
-  const std::uint64_t seen = done;
-  CHECK(eventually([&] { return done > seen; }));
-  stop = true;
-  runtime.run([&] { until([&] { return stop.load(); }); });
-  outside.join();
-}
-
 TEST_CASE("runtime: what one run left behind, the next one finishes [N-012]") {
   weft::Runtime runtime(workers(1));
   weft::Task<int> left;
