@@ -37,6 +37,11 @@ namespace detail {
 
 enum class OpenScope : std::uint8_t { timeout, shield };
 
+// By somebody who runs inside. relaxed: it has been told so by an exception.
+inline bool is_requested(const ScopeCore& scope) {
+  return scope.requested.load(std::memory_order_relaxed) != 0;
+}
+
 // A scope of the running task, for the time of a block.
 class ScopeGuard {
  public:
@@ -45,8 +50,8 @@ class ScopeGuard {
   ScopeGuard(const ScopeGuard&) = delete;
   ScopeGuard& operator=(const ScopeGuard&) = delete;
   ScopeCore& core() { return core_; }
-  // Is this the Cancelled that this scope asked for?
-  bool owns(const Cancelled& cancelled) const { return cancelled.scope() == &core_; }
+  // Is this the Cancelled that this scope asked for? Not one that an earlier scope at this place left behind.
+  bool owns(const Cancelled& cancelled) const { return cancelled.scope() == &core_ && is_requested(core_); }
 
  private:
   ScopeCore core_;

@@ -88,14 +88,20 @@ class [[nodiscard]] Task {
       Task& named = *this;
       return named.join();
     }
-    core_ = nullptr;
     if constexpr (std::is_void_v<T>) {
+      core_ = nullptr;
       detail::give_record(worker, core);
-    } else {
+    } else if constexpr (detail::fits_room<T> && std::is_trivially_destructible_v<T>) {
+      core_ = nullptr;
       T result = std::move(detail::Room<T>::at(core));
-      detail::Room<T>::drop(core);
       detail::give_record(worker, core);
       return result;
+    } else {
+      // Moving and destroying it is anybody's code, which may throw, or wait and come back on another worker: the usual
+      // way. relaxed: nobody else knows the record.
+      core->life.store(detail::life_ended, std::memory_order_relaxed);
+      const Task mine(std::move(*this));
+      return std::move(detail::Room<T>::at(core));
     }
   }
   // Waits for its end only: neither its result nor its failure comes out here.

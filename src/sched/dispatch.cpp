@@ -46,8 +46,6 @@ void run_task(FiberCore* core, TaskCore* task) {
   if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
   run_body(task);
-  if (core->bindings != nullptr) [[unlikely]]
-    release_bindings(std::exchange(core->bindings, nullptr));
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
     core->alert.store(0, std::memory_order_relaxed);
@@ -124,7 +122,8 @@ void arrive(Worker& worker) {
 }
 
 Entry next_local(Worker& worker) {
-  const std::uint64_t pick = worker.count_tick();
+  worker.count_tick();
+  const std::uint64_t pick = ++worker.picks;
   if (worker.look_due(pick)) [[unlikely]]
     return {};
   if (worker.ready.size() != 0) [[likely]] {
@@ -234,6 +233,29 @@ void run_entry(Worker& worker, Entry entry) {
   leave_for(worker, worker.loop, entry);
 }
 
+namespace {
+
+// `worker`: of this runtime, or null.
+void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
+  const Entry entry(task, entry_task);
+  if (task->flags & task_pinned) {
+    Worker& home = runtime.worker(task->pinned_to);
+    home.pinned.push(entry);
+    if (&home != worker) IdleSet::notify(home.idle_node);
+    return;
+  }
+  if (task->strand != nullptr) return enter_strand(runtime, worker, task);
+  if (worker == nullptr) return wake_from_outside(runtime, task);
+  ++worker->counters.wakes;
+  if (worker->steals) {
+    worker->ready.push_slot(entry);
+  } else {
+    inject(runtime, entry);
+  }
+}
+
+}  // namespace
+
 void make_ready(TaskCore* task, WakeReason) {
   task->word.make_runnable();
   if (task->flags & task_thread) {
@@ -242,22 +264,11 @@ void make_ready(TaskCore* task, WakeReason) {
     return;
   }
   RuntimeCore& runtime = *task->root->worker->runtime;
-  const Entry entry(task, entry_task);
   auto* worker = static_cast<Worker*>(this_worker());
-  if (task->flags & task_pinned) {
-    Worker& home = runtime.worker(task->pinned_to);
-    home.pinned.push(entry);
-    if (&home != worker) IdleSet::notify(home.idle_node);
-    return;
-  }
-  if (task->strand != nullptr) return enter_strand(runtime, worker, task);
-  if (worker == nullptr || worker->runtime != &runtime) return wake_from_outside(runtime, task);
-  ++worker->counters.wakes;
-  if (worker->steals) {
-    worker->ready.push_slot(entry);
-  } else {
-    inject(runtime, entry);
-  }
+  if (worker != nullptr && worker->runtime == &runtime) [[likely]]
+    return queue_ready(runtime, worker, task);
+  const Visit visit(runtime.visitors);
+  queue_ready(runtime, nullptr, task);
 }
 
 void inject(RuntimeCore& runtime, Entry entry) {

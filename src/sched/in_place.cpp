@@ -11,6 +11,7 @@
 #include "fiber/bindings.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/join_list.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "sched/task_end.hpp"
@@ -36,9 +37,9 @@ namespace {
 [[gnu::noinline, gnu::cold]] void end_with(TaskCore* child, _Unwind_Exception* exception) {
 #if defined(WEFT_CONTEXT_BOOST)
   (void)exception;
-  end_task(child, nullptr, false);
+  end_body(child, nullptr);
 #else
-  end_task(child, exception != nullptr ? take_exception(exception) : nullptr, false);
+  end_body(child, exception != nullptr ? take_exception(exception) : nullptr);
 #endif
 }
 
@@ -70,14 +71,16 @@ template <Young young>
   run_body(child);
 #else
   _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
-  // If it never parked nor yielded it is still on this worker, and has neither timer nor place in a list.
-  if (young != Young::any && exception == nullptr && child->word.still(running) && child->top == nullptr) [[likely]] {
+  // If it never parked nor yielded it is still on this worker, and has no timer; but it may have registered, bound
+  // something, or have a name.
+  constexpr std::uint16_t plain_end = task_in_place | task_held | task_has_result;
+  if (young != Young::any && exception == nullptr && child->word.still(running) && child->top == nullptr &&
+      (child->flags & ~plain_end) == 0 && root->bindings == nullptr) [[likely]] {
     child->word.finish_from(running);
     if (young == Young::last) {
       ended = true;
     } else {
-      seam::light_fence();  // [JOIN-1]
-      ended = child->waiters.load(std::memory_order_relaxed) == nullptr;
+      ended = !JoinList::anybody(child->waiters);
       if (ended) child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
     }
   }
@@ -152,9 +155,10 @@ template <Young young>
 [[gnu::always_inline]] inline Ran join_by_running(TaskCore* task) {
   NurseryCore* nursery = task->nursery;
   if (nursery == nullptr) return Ran::no;
-  FiberCore* self = current_core_near(nursery->here);
+  FiberCore* self = current_core();
   const TaskCore* joiner = self->root->task;
-  if (joiner == nullptr || nursery->owner != joiner || joiner->scope != &nursery->scope) return Ran::no;
+  // By its address first: unless it is the scope that the joiner stands in, the nursery may be gone by now.
+  if (joiner == nullptr || joiner->scope != &nursery->scope || nursery->owner != joiner) return Ran::no;
   return run_young<young>(*nursery, self, task);
 }
 

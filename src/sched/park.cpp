@@ -38,9 +38,9 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   here.wheel_lock.lock_owner();
   task.timer_place.store(static_cast<std::uint16_t>(here.index + 1), std::memory_order_relaxed);
   here.wheel.insert(task.timer, deadline);
-  if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
-    here.next_timer.store(deadline, std::memory_order_relaxed);
   here.wheel_lock.unlock_owner();
+  if (deadline < here.next_timer.load(std::memory_order_relaxed))
+    here.next_timer.store(deadline, std::memory_order_relaxed);
   seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
   if (here.runtime->sysmon_pace.load(std::memory_order_relaxed) != SysmonPace::fast) wake_sysmon(*here.runtime);
 }
@@ -152,7 +152,7 @@ namespace {
   TaskCore* task = self->root->task;
   ++worker.counters.yields;
   const Entry next = next_local(worker);
-  if (!next && !worker.look_due(worker.tick.load(std::memory_order_relaxed))) return;  // nobody else, no full look due
+  if (!next && !worker.look_due(worker.picks)) return;  // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
   worker.leaving = task;

@@ -61,13 +61,7 @@ class AsWorker {
   }
   ~AsWorker() {
     hand_over(worker_);
-    RuntimeCore& runtime = *worker_.runtime;
-    runtime.idle.remove_worker();
-    // Who pushed while this worker searched, or moved it from its sleep, woke nobody else: it may leave without a look.
-    seam::fence(std::memory_order_seq_cst);  // pairs with inject's
-    if (!runtime.global.empty()) {
-      if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
-    }
+    worker_.runtime->idle.remove_worker();
     while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);
     give_all_records(&worker_);
     root_->worker = nullptr;
@@ -306,14 +300,16 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
   }
   core.drain_deadline = deadline;
   core.draining.store(true, std::memory_order_seq_cst);
-  if (!core.live.none_alive()) {
+  bool all_ended = false;
+  // A spawn from outside that is refused counts for a moment: only a deadline ends the wait before everything has.
+  while (!(all_ended = core.live.none_alive()) && seam::monotonic_ns() < deadline) {
     Worker& worker = core.worker(0);
     const AsWorker as(worker);
     worker_loop(worker, Until::drained);
   }
-  const bool all_ended = core.live.none_alive();
   if (all_ended) {
     core.stop_threads();
+    core.visitors.wait_for_none();
   } else {
     report_refusers(core);
   }

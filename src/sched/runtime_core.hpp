@@ -11,6 +11,7 @@
 #include "base/global_queue.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/live_count.hpp"
+#include "sched/visitors.hpp"
 #include "sched/worker.hpp"
 #include "weft/runtime_options.hpp"
 
@@ -34,6 +35,7 @@ struct RuntimeCore {
   GlobalQueue global;
   IdleSet idle;
   LiveCount live;
+  Visitors visitors;
   std::vector<std::unique_ptr<Worker>> workers;  // max_workers places; made at the start, threads come as needed
   seam::Atomic<unsigned> worker_count{0};        // places in use, from 0
   seam::Atomic<bool> stopping{false};            // workers end when they find nothing

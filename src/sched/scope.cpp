@@ -10,6 +10,7 @@
 #include "base/text_writer.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
+#include "sched/scope_tree.hpp"
 
 namespace weft::inline v0 {
 
@@ -56,22 +57,25 @@ CancelView requested_from(ScopeCore* scope, const TaskCore* task) {
   return outermost;
 }
 
-void wake_for_cancel(TaskCore* task, std::vector<TaskCore*>& queue_these) {
-  const TaskMoment now = task->word.look();
-  if (now.state() != TaskState::parking) return;
-  if (task->word.wake(now.ticket(), WakeReason::cancel) == TaskWord::Wake::queue_it) queue_these.push_back(task);
-}
-
-// Under scope.lock. [SCP-2]
-void wake_below(ScopeCore& scope, std::vector<TaskCore*>& queue_these) {
-  if (scope.owner != nullptr) wake_for_cancel(scope.owner, queue_these);
-  for (TaskCore* task = scope.tasks; task != nullptr; task = task->scope_next) wake_for_cancel(task, queue_these);
-  for (ScopeCore* child = scope.children; child != nullptr; child = child->next) {
-    if (child->is(scope_shield)) continue;
-    const std::lock_guard guard(child->lock);
-    wake_below(*child, queue_these);
+// Ends the wait of each task it is given, and keeps those that are to be queued: without memory, since a claimed task
+// that cannot be kept would be lost.
+class CancelWakes {
+ public:
+  // Under the lock of its scope.
+  void operator()(TaskCore& task) {
+    const TaskMoment now = task.word.look();
+    if (now.state() != TaskState::parking) return;
+    if (task.word.wake(now.ticket(), WakeReason::cancel) == TaskWord::Wake::queue_it)
+      claimed_.push_back(Entry(&task, entry_task));
   }
-}
+  // After it.
+  void queue_all() {
+    while (const Entry entry = claimed_.pop_front()) make_ready(entry.as<TaskCore>(), WakeReason::cancel);
+  }
+
+ private:
+  Chain claimed_;  // ours alone: claimed, delivered and left
+};
 
 }  // namespace
 
@@ -101,7 +105,7 @@ bool is_unwinding() {
 }
 
 void request_scope(ScopeCore& scope, CancelReason reason) {
-  std::vector<TaskCore*> woken;
+  CancelWakes wakes;
   {
     const std::lock_guard guard(scope.lock);
     std::uint32_t none = 0;
@@ -111,9 +115,9 @@ void request_scope(ScopeCore& scope, CancelReason reason) {
     cancel_epoch.fetch_add(1, std::memory_order_release);
     if (scope.is(scope_lazy)) return;
     seam::heavy_fence();  // [SCP-2]
-    wake_below(scope, woken);
+    ScopeTree::walk(scope, wakes);
   }
-  for (TaskCore* task : woken) make_ready(task, WakeReason::cancel);
+  wakes.queue_all();
 }
 
 void request_task(TaskCore& task, CancelReason reason) {
@@ -125,49 +129,32 @@ void request_task(TaskCore& task, CancelReason reason) {
       std::memory_order_relaxed));
   cancel_epoch.fetch_add(1, std::memory_order_release);
   seam::heavy_fence();  // [SCP-2]
-  std::vector<TaskCore*> woken;
-  wake_for_cancel(&task, woken);
+  CancelWakes wakes;
+  wakes(task);
   if (ScopeCore* birth = task.birth) {
     const std::lock_guard guard(birth->lock);
     for (ScopeCore* scope = birth->children; scope != nullptr; scope = scope->next) {
       if (scope->owner != &task || scope->is(scope_shield)) continue;
       const std::lock_guard inner(scope->lock);
-      wake_below(*scope, woken);
+      ScopeTree::walk(*scope, wakes);
     }
   }
   task.life.fetch_and(~std::uint32_t{life_asking}, std::memory_order_release);
-  for (TaskCore* each : woken) make_ready(each, WakeReason::cancel);
+  wakes.queue_all();
 }
 
 void register_task(TaskCore& task) {
   // The scope it was born into: those it opened itself name it as their owner.
   ScopeCore* birth = task.birth;
   if (birth == nullptr || (task.flags & task_registered)) return;
-  {
-    const std::lock_guard guard(birth->lock);
-    task.scope_next = birth->tasks;
-    if (birth->tasks != nullptr) birth->tasks->scope_prev = &task.scope_next;
-    birth->tasks = &task;
-    task.scope_prev = &birth->tasks;
-    task.flags |= task_registered;
-  }
-  // Linked once, a scope stays so until it ends; relaxed reads of the flag only cost a lock.
-  for (ScopeCore* scope = birth; scope->parent != nullptr && !scope->is(scope_linked); scope = scope->parent) {
-    const std::lock_guard guard(scope->parent->lock);
-    if (scope->is(scope_linked)) break;
-    scope->next = scope->parent->children;
-    if (scope->next != nullptr) scope->next->prev = scope;
-    scope->prev = nullptr;
-    scope->parent->children = scope;
-    scope->flags.fetch_or(scope_linked, std::memory_order_relaxed);
-  }
+  ScopeTree::add_task(*birth, task);
+  task.flags |= task_registered;
+  ScopeTree::link(*birth);
 }
 
 void unregister_task(TaskCore& task) {
   if (!(task.flags & task_registered)) return;
-  const std::lock_guard guard(task.birth->lock);
-  *task.scope_prev = task.scope_next;
-  if (task.scope_next != nullptr) task.scope_next->scope_prev = task.scope_prev;
+  ScopeTree::remove_task(*task.birth, task);
   task.flags &= static_cast<std::uint16_t>(~task_registered);
 }
 
@@ -227,14 +214,7 @@ void close_scope(ScopeCore& scope, TaskCore* task) {
 }
 
 void unlink_scope(ScopeCore& scope) {
-  if (!scope.is(scope_linked)) return;
-  const std::lock_guard guard(scope.parent->lock);
-  if (scope.prev != nullptr) {
-    scope.prev->next = scope.next;
-  } else {
-    scope.parent->children = scope.next;
-  }
-  if (scope.next != nullptr) scope.next->prev = scope.prev;
+  ScopeTree::unlink(scope);
 }
 
 ScopeGuard::ScopeGuard(std::uint8_t flags, std::int64_t deadline) : task_(task_here()) {

@@ -43,7 +43,7 @@ class Search {
     if (const Entry entry = worker_.pinned.pop()) return entry;
     if (const Entry entry = worker_.pop_inbox()) return entry;
     // Every second full look takes the oldest of the unstarted before the ready ones.
-    if ((worker_.tick.load(std::memory_order_relaxed) & 64) != 0) {
+    if ((worker_.picks & 64) != 0) {
       if (const Entry entry = worker_.deque.take_oldest()) return entry;
     }
     if (const Entry entry = worker_.ready.pop_front()) return entry;

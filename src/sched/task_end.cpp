@@ -14,6 +14,7 @@
 #include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/job.hpp"
+#include "sched/join_list.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
@@ -86,8 +87,7 @@ void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
 }
 
 void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
-  auto& worker = static_cast<Worker&>(*this_worker());
-  RuntimeCore& runtime = *worker.runtime;
+  RuntimeCore& runtime = *this_worker()->runtime;
   NurseryCore* nursery = task->nursery;
   unregister_task(*task);
   if (failure != nullptr) [[unlikely]] {
@@ -100,17 +100,17 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   StrandCore* strand = task->strand;
   const bool main = task->flags & task_main;
   const bool in_place = task->flags & task_in_place;
+  const bool held = task->flags & task_held;  // its joiner writes the flags once it sees the end
   forget_timer(*task);
   task->word.finish(cancelled);
   // After its end is visible: a joiner that is woken by the request finds what ended the child, wherever that ran.
   if (failure != nullptr && nursery != nullptr) [[unlikely]]
     nursery_failed(*nursery, failure);
-  seam::light_fence();  // pairs with the heavy fence of who begins to wait for it
-  if (task->waiters.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+  if (JoinList::anybody(task->waiters)) [[unlikely]]
     wake_waiters(*task);
   // [TASK-2]
   std::uint32_t life = task->life.load(std::memory_order_acquire);
-  if (task->flags & task_held) {
+  if (held) {
     task->life.store(life | life_ended, std::memory_order_relaxed);
   } else if (!(life & life_dropped)) {
     life = task->life.fetch_or(life_ended, std::memory_order_acq_rel);
@@ -123,7 +123,8 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
     if (task->flags & (task_failed | task_has_result)) {
       // Nobody else knows the record any more; the destructor of what it holds is a part of the task, and may wait.
       task->word.make_fresh();
-      (void)task->word.run_on(worker.index + 1);
+      (void)task->word.run_on(this_worker()->index + 1);
+      failure = nullptr;  // what the room holds is the last
       drop_outcome(task);
       unregister_task(*task);
       forget_timer(*task);
@@ -134,11 +135,13 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
     // Somebody who asked it to stop still looks at the scope it was born into, which may end with it.
     while (task->life.load(std::memory_order_acquire) & life_asking) seam::yield_thread();
   }
+  auto& worker = static_cast<Worker&>(*this_worker());  // the destructor of a result may have waited
   if (strand != nullptr) [[unlikely]] {
     give_up_strand(worker, strand);
     release_strand(strand);
   }
   runtime.live.finished(worker.index);
+  seam::light_fence();  // pairs with the heavy fence of who drains, between its flag and its look at the count
   if (main) {
     runtime.run_done.store(1, std::memory_order_release);
     IdleSet::notify(runtime.worker(0).idle_node);
@@ -154,21 +157,38 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   }
 }
 
+namespace {
+
+// What a task bound dies before it has ended, and as that task.
+void drop_bindings() {
+  FiberCore* self = current_core();
+  if (self->bindings != nullptr) [[unlikely]]
+    release_bindings(std::exchange(self->bindings, nullptr));
+}
+
+}  // namespace
+
 void run_body(TaskCore* task) {
   if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
     return cancel_unstarted(task);
-  std::exception_ptr failure = guarded_call(task->code, task, TaskOp::run);
+  end_body(task, guarded_call(task->code, task, TaskOp::run));
+}
+
+void end_body(TaskCore* task, std::exception_ptr failure) {
+  drop_bindings();
   end_task(task, std::move(failure), false);
 }
 
 void cancel_unstarted(TaskCore* task) {
   const CancelView view = requested_for(*task);
   task->code(task, TaskOp::drop_closure);
+  drop_bindings();
   end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), true);
 }
 
 void fail_unstarted(TaskCore* task, std::exception_ptr why) {
   task->code(task, TaskOp::drop_closure);
+  release_bindings(std::exchange(task->bindings, nullptr));
   end_task(task, std::move(why), false);
 }
 

@@ -8,7 +8,9 @@
 
 namespace weft::inline v0::detail {
 
-// The body is over. Not after this: the record may be another task's.
+// The body is over, and what it bound is to die.
+void end_body(TaskCore* task, std::exception_ptr failure);
+// The same when nothing is bound. Not after this: the record may be another task's.
 void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
 // It was asked to stop before it started: its closure is destroyed, here, as a task.
 void cancel_unstarted(TaskCore* task);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Relaxed: lists are written under their lock; the ender's look at the list comes after its light fence [JOIN-1]; a
-// timer's place is read again under the wheel's lock.
+// Relaxed: a timer's place is read again under the wheel's lock.
 #include "sched/waiters.hpp"
 
-#include <mutex>
-
 #include "sched/dispatch.hpp"
+#include "sched/join_list.hpp"
 #include "sched/park.hpp"
 #include "weft/scope.hpp"
 
@@ -25,25 +23,7 @@ seam::SpinLock& waiters_lock(const TaskCore& task) {
 }
 
 void wake_waiters(TaskCore& ended) {
-  TaskWaiter* claimed = nullptr;
-  {
-    const std::lock_guard guard(waiters_lock(ended));
-    TaskWaiter* next = ended.waiters.load(std::memory_order_relaxed);
-    ended.waiters.store(nullptr, std::memory_order_relaxed);
-    while (next != nullptr) {
-      TaskWaiter* waiter = next;
-      next = waiter->next;
-      waiter->linked = false;
-      if (waiter->task->word.claim(waiter->ticket, WakeReason::data) != TaskWord::Claimed::yes) continue;
-      waiter->next = claimed;
-      claimed = waiter;
-    }
-  }
-  while (claimed != nullptr) {
-    TaskCore* task = claimed->task;
-    claimed = claimed->next;  // its frame is gone once it is delivered
-    if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
-  }
+  JoinList::wake_all(ended.waiters, waiters_lock(ended), [](TaskCore* task) { make_ready(task, WakeReason::data); });
 }
 
 void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason& reason) {
@@ -63,35 +43,14 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
     }
     TaskWaiter waiter;
     waiter.task = &self;
-    {
-      const std::lock_guard guard(waiters_lock(target));
-      // [LP waiter published, W-110] PARKING and the link under the lock of the list; unlocking releases both to
-      // whoever locks it next
-      waiter.ticket = self.word.begin_park();
-      waiter.next = target.waiters.load(std::memory_order_relaxed);
-      waiter.linked = true;
-      target.waiters.store(&waiter, std::memory_order_relaxed);
-    }
-    seam::heavy_fence();  // [JOIN-1]
+    JoinList::publish(target.waiters, waiter, waiters_lock(target));
     if (over()) {
       call_off_wait(self);
       reason = WakeReason::data;
     } else {
       reason = finish_wait(self, raise);
     }
-    {
-      const std::lock_guard guard(waiters_lock(target));
-      if (waiter.linked) {
-        seam::Atomic<TaskWaiter*>& head = target.waiters;
-        if (head.load(std::memory_order_relaxed) == &waiter) {
-          head.store(waiter.next, std::memory_order_relaxed);
-        } else {
-          TaskWaiter* at = head.load(std::memory_order_relaxed);
-          while (at->next != &waiter) at = at->next;
-          at->next = waiter.next;
-        }
-      }
-    }
+    JoinList::withdraw(target.waiters, waiter, waiters_lock(target));
     if (over()) {
       reason = WakeReason::data;
       return;

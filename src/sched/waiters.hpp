@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What: who waits for the end of a task. Nodes lie on the waiters' stacks, in a list of the record; the lists of all
-// records share a few locks, by address.
-// Invariants
-//   [JOIN-1] The waiter links itself, runs a heavy fence, then looks whether the task has ended; the task ends, runs a
-//            light fence, then looks at the list. One of the two sees the other.
-//   [JOIN-2] Nodes are claimed under the lock, delivered after it. A waiter that comes back for another reason unlinks
-//            its node under the lock.
+// records share a few locks, by address. The protocol is join_list.hpp's.
 #pragma once
 
 #include "weft/detail/task_core.hpp"

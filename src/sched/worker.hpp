@@ -86,7 +86,8 @@ struct Worker : WorkerCore {
   unsigned core_count = 0;
   unsigned core_shift = 0;  // log2 of the slots of the cached ones
 
-  seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at ticks with none of these bits a full look is due
+  std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
+  seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   unsigned slot_streak = 0;
   seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};

@@ -10,6 +10,7 @@
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
+#include "sched/task_end.hpp"
 #include "weft/runtime_error.hpp"
 
 namespace weft::inline v0::detail {
@@ -21,7 +22,7 @@ bool is_own_cancel(const NurseryCore& nursery, const std::exception_ptr& failure
   try {
     std::rethrow_exception(failure);
   } catch (const Cancelled& cancelled) {
-    return cancelled.scope() == &nursery.scope;
+    return cancelled.scope() == &nursery.scope && is_requested(nursery.scope);
   }
 }
 
@@ -99,15 +100,14 @@ void spawn_apart(NurseryCore& nursery, TaskCore* task) {
   } else if (nursery.owner->root->worker != nullptr) {
     runtime = nursery.owner->root->worker->runtime;
   }
-  task->bindings = snapshot_bindings();
   if (runtime == nullptr) {
-    task->life.store(life_ended, std::memory_order_relaxed);
-    task->code(task, TaskOp::drop_closure);
+    abandon_task(task);
     drop_handle(task);
     throw RuntimeError(
         RuntimeErrc::not_in_task,
         "spawn in a nursery of a plain thread: nobody would run the child; open the nursery inside weft::run");
   }
+  task->bindings = snapshot_bindings();
   task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
   // [NUR-2]
   if (this_task() == nursery.owner) {

@@ -62,8 +62,12 @@ struct ScopeCore {
 
   static constexpr std::int64_t no_limit = seam::no_deadline;
 
-  // relaxed: set by the opener, or under the parent's lock, where it is read again
+  // relaxed: set by the opener
   bool is(ScopeFlag flag) const { return flags.load(std::memory_order_relaxed) & flag; }
+  bool is_shield() const { return is(scope_shield); }
+  // acquire and release: who sees it linked sees those above it linked, too [TREE-1]
+  bool is_linked() const { return flags.load(std::memory_order_acquire) & scope_linked; }
+  void set_linked() { flags.fetch_or(scope_linked, std::memory_order_release); }
 };
 
 // The process's cancel epoch [SCP-4].
