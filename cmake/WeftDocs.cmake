@@ -15,4 +15,4 @@ add_executable(weft_readme ${PROJECT_BINARY_DIR}/docs/readme.cpp)
 target_link_libraries(weft_readme PRIVATE weft weft_warnings)
 add_test(NAME doc.readme COMMAND weft_readme)
 set_tests_properties(doc.readme PROPERTIES LABELS example TIMEOUT 60
-  PASS_REGULAR_EXPRESSION "^\\|error\\| disk full\n42\n0\n1\n2\n$")
+  PASS_REGULAR_EXPRESSION "^\\|error\\| disk full\n42\n0\n1\n2\n42\n$")

@@ -37,6 +37,25 @@ foreach(floor IN LISTS WEFT_FLOORS)
   endforeach()
 endforeach()
 
+# tests/stress/NAME.cpp: a storm, five seconds of each kind here; `NAME --seconds N --seed N` runs longer, or again.
+file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/stress/*.cpp)
+foreach(file IN LISTS files)
+  get_filename_component(name ${file} NAME_WE)
+  add_executable(${name} ${file})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE weft weft_warnings)
+  add_dependencies(tests_only ${name})
+  file(STRINGS ${file} kinds REGEX "--kind [a-z|]+")
+  list(GET kinds 0 kinds)
+  string(REGEX REPLACE ".*--kind ([a-z|]+).*" "\\1" kinds "${kinds}")
+  string(REPLACE "|" ";" kinds "${kinds}")
+  list(REMOVE_ITEM kinds all)
+  foreach(kind IN LISTS kinds)
+    add_test(NAME stress.${name}.${kind} COMMAND ${name} --kind ${kind} --seconds 5)
+    set_tests_properties(stress.${name}.${kind} PROPERTIES LABELS unit TIMEOUT 300)
+  endforeach()
+endforeach()
+
 include(WeftPrograms)
 
 # Outside projects that use the library as installed, as a subdirectory, through pkg-config, and shared.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: sizes and states that only decide where work goes; the queues' own protocols move it.
 #include "sched/hand_over.hpp"
 
 #include <limits>

@@ -38,9 +38,9 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   here.wheel_lock.lock_owner();
   task.timer_place.store(static_cast<std::uint16_t>(here.index + 1), std::memory_order_relaxed);
   here.wheel.insert(task.timer, deadline);
-  here.wheel_lock.unlock_owner();
-  if (deadline < here.next_timer.load(std::memory_order_relaxed))
+  if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
     here.next_timer.store(deadline, std::memory_order_relaxed);
+  here.wheel_lock.unlock_owner();
   seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
   if (here.runtime->sysmon_pace.load(std::memory_order_relaxed) != SysmonPace::fast) wake_sysmon(*here.runtime);
 }

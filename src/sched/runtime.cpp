@@ -61,7 +61,13 @@ class AsWorker {
   }
   ~AsWorker() {
     hand_over(worker_);
-    worker_.runtime->idle.remove_worker();
+    RuntimeCore& runtime = *worker_.runtime;
+    runtime.idle.remove_worker();
+    // Who pushed while this worker searched, or moved it from its sleep, woke nobody else: it may leave without a look.
+    seam::fence(std::memory_order_seq_cst);  // pairs with inject's
+    if (!runtime.global.empty()) {
+      if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
+    }
     while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);
     give_all_records(&worker_);
     root_->worker = nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: everything that sysmon looks at is a hint: ticks, states, sizes, times. What it then does is done by a lock
+// or a protocol of the thing itself; all is correct without it.
 #include "sched/sysmon.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: the request's state word carries the frames by its release and acquire; the rest are guesses before an
+// exchange that checks them.
 #include "sched/thread_stack.hpp"
 
 #include <sys/syscall.h>

@@ -112,7 +112,12 @@ struct Stage {
         parked = true;
       }
     }
-    if (parked) (void)task.stay();
+    if (parked) {
+      // The wait is called off: by the joiner's own claim, or whoever was faster is about to deliver.
+      if (task.claim_own(Reason::flag) != Task::Claimed::yes)
+        while (!task.delivered()) seam::pause();
+      (void)task.stay();
+    }
   }
 
   // The joiner leaves its parent's list, and the nursery is gone.

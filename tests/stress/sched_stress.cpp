@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: MIT
+// Storms over the scheduler, with exact sums at the end of each round.
+//   sched_stress [--kind park|spawn|cancel|timers|churn|crowd|all] [--seconds N] [--seed N] [--workers N]
+// A round that finds a wrong sum prints kind, seed and round, and ends the program with 1. A round that does not end
+// within 60 s prints the tasks that live and the threads, and ends it by abort: never a hang.
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sched/dump.hpp"
+#include "weft/nursery.hpp"
+#include "weft/par.hpp"
+#include "weft/runtime.hpp"
+#include "weft/wait.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t operator()() {
+    state_ += 0x9e3779b97f4a7c15u;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return mixed ^ (mixed >> 31);
+  }
+  std::uint64_t below(std::uint64_t n) { return (*this)() % n; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  std::chrono::nanoseconds span(std::uint64_t most_ns) { return std::chrono::nanoseconds(below(most_ns + 1)); }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Round {
+  const char* kind;
+  std::uint64_t seed;
+  std::uint64_t number;
+};
+Round current{"", 0, 0};
+std::atomic<std::uint64_t> progress{0};
+std::atomic<weft::detail::RuntimeCore*> watched{nullptr};
+unsigned most_workers = 8;
+
+[[noreturn]] void wrong(const char* what, std::uint64_t got, std::uint64_t expected) {
+  std::fprintf(stderr, "%s: %s: got %llu, expected %llu; --kind %s --seed %llu, round %llu\n", current.kind, what,
+               static_cast<unsigned long long>(got), static_cast<unsigned long long>(expected), current.kind,
+               static_cast<unsigned long long>(current.seed), static_cast<unsigned long long>(current.number));
+  std::_Exit(1);
+}
+void equal(const char* what, std::uint64_t got, std::uint64_t expected) {
+  if (got != expected) wrong(what, got, expected);
+}
+
+void compute(std::chrono::nanoseconds span) {
+  const auto until = Clock::now() + span;
+  while (Clock::now() < until) weft::seam::pause();
+}
+
+// Counts what lives; closures and results hold one.
+struct Token {
+  std::atomic<std::uint64_t>* count;
+  explicit Token(std::atomic<std::uint64_t>& c) : count(&c) { count->fetch_add(1); }
+  Token(const Token& other) noexcept : count(other.count) { count->fetch_add(1); }
+  Token& operator=(const Token&) = delete;
+  ~Token() { count->fetch_sub(1); }
+};
+
+weft::RuntimeOptions some_options(Dice& dice) {
+  weft::RuntimeOptions options;
+  options.workers = 1 + static_cast<unsigned>(dice.below(most_workers));
+  options.policy = dice.one_in(4) ? weft::RuntimeOptions::Policy::global : weft::RuntimeOptions::Policy::steal;
+  options.in_place = !dice.one_in(3);
+  options.queue_capacity = dice.one_in(3) ? 8 : 4096;
+  return options;
+}
+
+// A runtime that the watchdog can show.
+class Watched {
+ public:
+  explicit Watched(const weft::RuntimeOptions& options) : runtime_(options) { watched = &runtime_.core(); }
+  ~Watched() { watched = nullptr; }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  weft::Runtime* operator->() { return &runtime_; }
+  weft::Runtime& operator*() { return runtime_; }
+  void at_rest() const {
+    const weft::RuntimeStats stats = runtime_.stats();
+    equal("finished", stats.finished, stats.started);
+  }
+
+ private:
+  weft::Runtime runtime_;
+};
+
+// --- park: pairs that hand a number to and fro, and outsiders who wake them for nothing.
+void park_storm(Dice& dice) {
+  using Flag = std::atomic<std::uint32_t>;
+  struct Pair {
+    Flag there{0};
+    Flag back{0};
+    Flag known{0};
+    weft::Unparker left;
+    weft::Unparker right;
+    std::uint64_t sum = 0;
+  };
+  const std::size_t count = 1 + dice.below(32);
+  const std::uint32_t hops = 500;
+  std::vector<Pair> pairs(count);
+  Watched runtime(some_options(dice));
+  std::atomic<bool> stop = false;
+  std::thread outsider([&, own = Dice(dice())]() mutable {
+    while (!stop) {
+      Pair& pair = pairs[own.below(count)];
+      if (pair.known.load() == 2) (own.one_in(2) ? pair.left : pair.right).unpark();
+      if (own.one_in(8)) std::this_thread::yield();
+    }
+  });
+  runtime->run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (Pair& pair : pairs) {
+        n.start([&pair, hops, own = Dice(dice())]() mutable {
+          pair.left = weft::unparker();
+          pair.known.store(1);
+          while (pair.known.load() != 2) weft::yield_now();
+          for (std::uint32_t i = 1; i <= hops; ++i) {
+            if (own.one_in(16)) compute(own.span(2000));
+            pair.there.store(i);
+            pair.right.unpark();
+            while (pair.back.load() != i) {
+              if (own.one_in(8)) {
+                (void)weft::park_if_for(pair.back, i - 1, own.span(200'000));
+              } else {
+                (void)weft::park_if(pair.back, i - 1);
+              }
+            }
+            pair.sum += i;
+          }
+        });
+        n.start([&pair, hops, own = Dice(dice())]() mutable {
+          while (pair.known.load() != 1) weft::yield_now();
+          pair.right = weft::unparker();
+          pair.known.store(2);
+          for (std::uint32_t i = 1; i <= hops; ++i) {
+            while (pair.there.load() != i) (void)weft::park_if(pair.there, i - 1);
+            if (own.one_in(16)) compute(own.span(2000));
+            if (own.one_in(64)) weft::yield_now();
+            pair.back.store(i);
+            pair.left.unpark();
+          }
+        });
+      }
+    });
+  });
+  stop = true;
+  outsider.join();
+  for (const Pair& pair : pairs) equal("sum of a pair", pair.sum, std::uint64_t{hops} * (hops + 1) / 2);
+  runtime.at_rest();
+}
+
+// --- spawn: a million children, in trees.
+void spawn_storm(Dice& dice) {
+  static constexpr std::uint64_t groups = 1000;
+  static constexpr std::uint64_t each = 1000;
+  Watched runtime(some_options(dice));
+  std::atomic<std::uint64_t> sum = 0;
+  std::atomic<std::uint64_t> tokens = 0;
+  const bool joins = dice.one_in(2);
+  const bool waits = dice.one_in(2);
+  runtime->run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (std::uint64_t g = 0; g < groups; ++g) {
+        n.start([&, g, token = Token(tokens)] {
+          std::uint64_t mine = 0;
+          std::atomic<std::uint64_t> others = 0;
+          weft::with_nursery([&](weft::Nursery& inner) {
+            for (std::uint64_t i = 0; i < each; ++i) {
+              if (joins && i % 4 == 0) {
+                mine += inner.spawn([g, i] { return g * each + i; }).join();
+              } else {
+                inner.start([&others, g, i, waits] {
+                  if (waits && i % 100 == 1) weft::yield_now();
+                  others.fetch_add(g * each + i, std::memory_order_relaxed);
+                });
+              }
+            }
+          });
+          sum += mine + others;
+        });
+      }
+    });
+  });
+  constexpr std::uint64_t all = groups * each;
+  equal("sum of the children", sum, all * (all - 1) / 2);
+  equal("closures left", tokens, 0);
+  equal("started", runtime->stats().started, 1 + groups + all);
+  runtime.at_rest();
+}
+
+// --- cancel: trees of tasks that wait in every way, asked to stop from everywhere.
+struct Tree {
+  std::atomic<std::uint64_t> begun{0};
+  std::atomic<std::uint64_t> ended{0};
+  std::atomic<std::uint64_t> tokens{0};
+};
+struct Leave {
+  Tree& tree;
+  ~Leave() { ++tree.ended; }
+};
+
+void grow(Tree& tree, std::uint64_t seed, unsigned depth) {
+  Dice dice(seed);
+  ++tree.begun;
+  const Leave leave{tree};
+  const Token token(tree.tokens);
+  switch (dice.below(6)) {
+    case 0:
+      weft::sleep(dice.span(100'000));
+      break;
+    case 1:
+      weft::yield_now();
+      break;
+    case 2:
+      weft::shield([&] { weft::sleep(dice.span(50'000)); });
+      break;
+    case 3:
+      compute(dice.span(5'000));
+      break;
+    case 4:
+      (void)weft::timeout(dice.span(100'000), [&] { weft::sleep(dice.span(200'000)); });
+      break;
+    default:
+      break;
+  }
+  if (depth == 0) return;
+  const bool bounded = dice.one_in(4);
+  weft::NurseryOptions options;
+  if (bounded) options.deadline = dice.span(300'000);
+  weft::with_nursery(options, [&](weft::Nursery& n) {
+    std::vector<weft::Task<void>> children;
+    for (std::uint64_t i = 0; i < 3; ++i)
+      children.push_back(n.spawn(
+          [&tree, next = dice(), depth, token_of_closure = Token(tree.tokens)] { grow(tree, next, depth - 1); }));
+    switch (dice.below(5)) {
+      case 0:
+        children[dice.below(3)].cancel();
+        break;
+      case 1:
+        weft::yield_now();
+        n.cancel();
+        break;
+      case 2:
+        children[dice.below(3)].wait();
+        break;
+      case 3:
+        (void)children[dice.below(3)].wait_for(dice.span(50'000));
+        break;
+      default:
+        break;
+    }
+    n.start([&tree, late = Token(tree.tokens)] {});
+  });
+}
+
+void cancel_storm(Dice& dice) {
+  Watched runtime(some_options(dice));
+  Tree tree;
+  std::atomic<bool> stop = false;
+  std::vector<weft::Task<void>> roots;
+  for (int i = 0; i < 16; ++i) roots.push_back(runtime->go([&tree, seed = dice()] { grow(tree, seed, 3); }));
+  std::thread canceller([&, own = Dice(dice())]() mutable {
+    for (weft::Task<void>& root : roots) {
+      if (own.one_in(3)) std::this_thread::sleep_for(own.span(200'000));
+      if (own.one_in(2)) root.cancel();
+    }
+  });
+  runtime->run([&] {
+    while (!stop) {
+      bool all = true;
+      for (const weft::Task<void>& root : roots) all = all && root.done();
+      if (all) break;
+      weft::sleep(100us);
+    }
+  });
+  canceller.join();
+  for (weft::Task<void>& root : roots) root.wait();
+  equal("tasks that began and did not end", tree.ended, tree.begun);
+  roots.clear();
+  (void)runtime->shutdown();
+  equal("closures left", tree.tokens, 0);
+  runtime.at_rest();
+}
+
+// --- timers: waits that end by a wake or by their time, whichever is first; never early.
+void timer_storm(Dice& dice) {
+  Watched runtime(some_options(dice));
+  const std::size_t tasks = 1 + dice.below(48);
+  const std::uint64_t rounds = 60;
+  std::atomic<std::uint64_t> ends = 0;
+  std::atomic<std::uint64_t> early = 0;
+  std::atomic<std::uint64_t> known = 0;
+  std::atomic<bool> stop = false;
+  std::vector<weft::Unparker> handles(tasks);
+  std::atomic<std::uint32_t> never{0};
+  std::thread outsider([&, own = Dice(dice())]() mutable {
+    while (!stop) {
+      if (known == tasks) handles[own.below(tasks)].unpark();
+      if (own.one_in(4)) std::this_thread::sleep_for(own.span(20'000));
+    }
+  });
+  runtime->run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (std::size_t t = 0; t < tasks; ++t)
+        n.start([&, t, own = Dice(dice())]() mutable {
+          handles[t] = weft::unparker();
+          ++known;
+          for (std::uint64_t i = 0; i < rounds; ++i) {
+            const auto span = own.span(400'000);
+            const auto began = Clock::now();
+            if (own.one_in(3)) {
+              weft::sleep(span);
+              if (Clock::now() - began < span) ++early;
+            } else if (weft::park_if_for(never, 0, span) == weft::WaitOutcome::timed_out &&
+                       Clock::now() - began < span) {
+              ++early;
+            }
+            ++ends;
+            if (known == tasks && own.one_in(4)) handles[own.below(tasks)].unpark();
+          }
+        });
+    });
+  });
+  stop = true;
+  outsider.join();
+  equal("waits that ended", ends, tasks * rounds);
+  equal("waits that ended early", early, 0);
+  runtime.at_rest();
+}
+
+// --- churn: runtimes that come and go with tasks in every state.
+void churn_storm(Dice& dice) {
+  std::atomic<std::uint64_t> tokens = 0;
+  std::atomic<std::uint64_t> begun = 0;
+  std::atomic<std::uint64_t> ended = 0;
+  {
+    Watched runtime(some_options(dice));
+    std::thread spawner([&, own = Dice(dice())]() mutable {
+      try {
+        for (int i = 0; i < 200; ++i) {
+          (void)runtime->go([&, token = Token(tokens), span = own.span(300'000)] {
+            ++begun;
+            struct Out {
+              std::atomic<std::uint64_t>& count;
+              ~Out() { ++count; }
+            } out{ended};
+            weft::sleep(span);
+          });
+          if (own.one_in(10)) std::this_thread::yield();
+        }
+      } catch (const weft::RuntimeError&) {
+        // The runtime is closed: what was not accepted does not count.
+      }
+    });
+    for (std::uint64_t runs = dice.below(3); runs > 0; --runs) {
+      runtime->run([&] {
+        for (int i = 0; i < 20; ++i)
+          (void)weft::go([&, token = Token(tokens)] {
+            ++begun;
+            struct Out {
+              std::atomic<std::uint64_t>& count;
+              ~Out() { ++count; }
+            } out{ended};
+            for (;;) weft::yield_now();
+          });
+        weft::sleep(dice.span(200'000));
+      });
+    }
+    std::this_thread::sleep_for(dice.span(300'000));
+    if (!runtime->shutdown()) wrong("shutdown", 0, 1);
+    spawner.join();
+    runtime.at_rest();
+  }
+  equal("closures left", tokens, 0);
+  equal("tasks that began and did not end", ended, begun);
+}
+
+// --- crowd: more workers than processors; strands, pins, threads, fork-join, all at once.
+std::uint64_t fib(std::uint64_t n) {
+  if (n < 2) return n;
+  auto [a, b] = weft::par([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
+  return a + b;
+}
+
+void crowd_storm(Dice& dice) {
+  weft::RuntimeOptions options = some_options(dice);
+  options.workers = most_workers;
+  Watched runtime(options);
+  std::uint64_t serial = 0;  // plain: the strand orders it
+  std::atomic<std::uint64_t> moved = 0;
+  std::atomic<std::uint64_t> from_threads = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) from_threads += runtime->go([] { return std::uint64_t{1}; }).join();
+    });
+  runtime->run([&] {
+    weft::Strand strand;
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < 200; ++i) {
+        (void)n.spawn(
+            [&serial, i] {
+              for (int k = 0; k < 5; ++k) {
+                ++serial;
+                if (i % 3 == 0) weft::yield_now();
+                if (i % 41 == 0) weft::sleep(20us);
+              }
+            },
+            {.strand = &strand});
+      }
+      for (int i = 0; i < 8; ++i) {
+        (void)n.spawn(
+            [&moved] {
+              const auto mine = std::this_thread::get_id();
+              for (int k = 0; k < 100; ++k) {
+                weft::yield_now();
+                if (k % 25 == 0) weft::sleep(10us);
+                if (std::this_thread::get_id() != mine) ++moved;
+              }
+            },
+            {.pinned = true});
+      }
+      for (int i = 0; i < 4; ++i) n.start([] { equal("fib(16)", fib(16), 987); });
+    });
+  });
+  for (std::thread& thread : threads) {
+    // Worker 0 is needed for what it has begun: threads wait for tasks, so somebody runs them.
+    runtime->run([] { weft::sleep(100us); });
+    thread.join();
+  }
+  equal("steps of the strand", serial, 1000);
+  equal("pinned tasks that moved", moved, 0);
+  equal("results to threads", from_threads, 150);
+}
+
+struct Kind {
+  const char* name;
+  void (*round)(Dice&);
+};
+constexpr Kind kinds[] = {{"park", park_storm},    {"spawn", spawn_storm}, {"cancel", cancel_storm},
+                          {"timers", timer_storm}, {"churn", churn_storm}, {"crowd", crowd_storm}};
+
+void show_threads() {
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    const std::string base = std::string("/proc/self/task/") + entry->d_name;
+    std::string name;
+    std::string place;
+    std::getline(std::ifstream(base + "/comm") >> std::ws, name);
+    std::getline(std::ifstream(base + "/wchan") >> std::ws, place);
+    std::fprintf(stderr, "  thread %s %s: %s\n", entry->d_name, name.c_str(), place.c_str());
+  }
+  closedir(folder);
+}
+
+// A round may take long under sanitizers and beside others; a minute without any is a hang.
+void watch(const std::atomic<bool>& over) {
+  std::uint64_t seen = progress;
+  auto since = Clock::now();
+  while (!over) {
+    std::this_thread::sleep_for(100ms);
+    if (progress != seen) {
+      seen = progress;
+      since = Clock::now();
+    } else if (Clock::now() - since > 60s) {
+      std::fprintf(stderr, "%s: no round has ended for 60 s; --kind %s --seed %llu, round %llu\n", current.kind,
+                   current.kind, static_cast<unsigned long long>(current.seed),
+                   static_cast<unsigned long long>(current.number));
+      if (const weft::detail::RuntimeCore* core = watched) weft::detail::report_refusers(*core);
+      show_threads();
+      std::abort();
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string wanted = "all";
+  std::uint64_t seed = std::random_device{}();
+  long seconds = 5;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i];
+    if (option == "--kind")
+      wanted = argv[i + 1];
+    else if (option == "--seconds")
+      seconds = std::strtol(argv[i + 1], nullptr, 10);
+    else if (option == "--seed")
+      seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (option == "--workers")
+      most_workers = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
+    else {
+      std::fprintf(stderr, "unknown option %s\n", argv[i]);
+      return 2;
+    }
+  }
+  std::atomic<bool> over = false;
+  std::thread watchdog([&] { watch(over); });
+  bool any = false;
+  for (const Kind& kind : kinds) {
+    if (wanted != "all" && wanted != kind.name) continue;
+    any = true;
+    std::printf("%s: --seed %llu\n", kind.name, static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
+    const auto until = Clock::now() + std::chrono::seconds(seconds);
+    std::uint64_t round = 0;
+    do {
+      current = {kind.name, seed, round};
+      Dice dice(seed + round * 1000003);
+      kind.round(dice);
+      ++round;
+      ++progress;
+    } while (Clock::now() < until);
+    std::printf("%s: %llu rounds\n", kind.name, static_cast<unsigned long long>(round));
+  }
+  over = true;
+  watchdog.join();
+  if (!any) std::fprintf(stderr, "no such kind: %s\n", wanted.c_str());
+  return any ? 0 : 2;
+}
