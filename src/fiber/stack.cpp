@@ -38,7 +38,6 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
 constexpr std::size_t carve_bytes = std::size_t{16} << 20;
 constexpr std::size_t trim_above =
     1024;  // with more pooled stacks than this, a chunk of which all are gives its pages back
-constexpr std::size_t page = 4096;
 constexpr std::size_t slot_overhead = guard_bytes + max_colour_bytes + 1024;  // what a slot holds besides usable stack
 constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
 

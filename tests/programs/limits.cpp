@@ -136,7 +136,9 @@ struct Fault {
 };
 
 bool inject(const detail::sys::Call& call, long* result, void* context) {
-  if (call.number != SYS_mmap && call.number != SYS_madvise && call.number != SYS_mprotect) return false;
+  if (call.number != SYS_mmap && call.number != SYS_madvise && call.number != SYS_mprotect &&
+      call.number != SYS_process_madvise)
+    return false;
   auto* fault = static_cast<Fault*>(context);
   ++fault->calls;
   if (fault->countdown < 0 || fault->countdown-- != 0) return false;
@@ -192,7 +194,7 @@ int faults(std::size_t count, std::size_t size, long step) {
     waitpid(child, &status, 0);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) give_up("with call " + std::to_string(n) + " failing");
     if (n == -1 && read(ends[0], &calls, sizeof calls) != static_cast<ssize_t>(sizeof calls)) give_up("read");
-    if (n == -1) demand(calls > 10, "no calls to fail");
+    if (n == -1) demand(calls > 6, "no calls to fail");  // 300 guards by madvise: a call for each 64 of them
   }
   return std::puts("ok"), 0;
 }
