@@ -84,6 +84,8 @@ class Runtime {
   bool shutdown(std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
 
   RuntimeStats stats() const;
+  // The same and sysmon's pressure, one "name value" per line; written to stderr at the end with WEFT_STATS=1.
+  std::string stats_text() const;
   std::vector<StallReport> stalls() const;  // the latest ones, oldest first; none without sysmon
   const RuntimeOptions& options() const;
   unsigned detached_failures() const;

@@ -33,6 +33,8 @@ struct RuntimeOptions {
   std::chrono::nanoseconds stall_after = std::chrono::milliseconds(10);          // without progress: stuck or a stall
 
   bool stall_report = true;                  // say on stderr which task blocked a worker, once per spawn site
+  bool dump_signal = false;                  // SIGQUIT writes weft::dump() to stderr
+  bool leak_report = false;                  // name the tasks that are still there when shutdown begins
   bool stats = false;                        // print the counters when the runtime ends
   bool spec_assert = spec_assert_default();  // check the rules of the task lifecycle
   bool in_place = true;                      // run a child on its joiner's stack where that is allowed

@@ -2,6 +2,8 @@
 // Everything that is there so far.
 #pragma once
 
+#include "weft/blocking.hpp"
+#include "weft/dump.hpp"
 #include "weft/dyn.hpp"
 #include "weft/event.hpp"
 #include "weft/fiber.hpp"
@@ -19,6 +21,7 @@
 #include "weft/scope.hpp"
 #include "weft/signal.hpp"
 #include "weft/signature.hpp"
+#include "weft/stall.hpp"
 #include "weft/sugar.hpp"
 #include "weft/task.hpp"
 #include "weft/trace.hpp"

@@ -12,10 +12,12 @@
 #include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
+#include "sched/dump_signal.hpp"
 #include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
+#include "sched/runtimes.hpp"
 #include "sched/scope.hpp"
 #include "sched/search.hpp"
 #include "sched/sysmon.hpp"
@@ -90,6 +92,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
   untraced_type = &typeid(Cancelled);
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);
   for (unsigned i = 0; i < options.max_workers; ++i) {
@@ -116,13 +119,16 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
                                                       "; ask for fewer with WEFT_WORKERS or RuntimeOptions::workers");
     }
   }
+  add_runtime(*this);
   if (options.sysmon) {
     sysmon = std::make_unique<Sysmon>(*this);
     if (!sysmon->start()) sysmon.reset();
   }
 }
 
-RuntimeCore::~RuntimeCore() = default;
+RuntimeCore::~RuntimeCore() {
+  remove_runtime(*this);
+}
 
 void RuntimeCore::start_thread(unsigned index) {
   Worker& mine = worker(index);
@@ -227,6 +233,7 @@ Runtime::~Runtime() {
     // Inside a task of another runtime: a thread of its own waits, and this worker blocks meanwhile.
     seam::Thread::start("weft-shutdown", [this] { (void)shutdown(); }).join();
   }
+  if (core_->options.stats) sys::write_all(2, "weft: a runtime has ended; its counters:\n" + stats_text());
 }
 
 TaskCore* Runtime::take() {
@@ -295,6 +302,7 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
   RuntimeCore& core = *core_;
   const std::int64_t deadline = limit == std::chrono::nanoseconds::max() ? seam::no_deadline : deadline_after(limit);
   core.closed.store(true, std::memory_order_seq_cst);
+  if (core.options.leak_report && !core.live.none_alive()) report_left_over(core);
   request_scope(core.root_scope, CancelReason::shutdown);
   // Worker 0 is whoever is in run(), or in here.
   for (bool free = false; !core.running.compare_exchange_strong(free, true, std::memory_order_acquire); free = false) {
@@ -304,14 +312,21 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
     }
     seam::sleep_ns(50'000);
   }
-  core.drain_deadline = deadline;
   core.draining.store(true, std::memory_order_seq_cst);
   bool all_ended = false;
   // A spawn from outside that is refused counts for a moment: only a deadline ends the wait before everything has.
   while (!(all_ended = core.live.none_alive()) && seam::monotonic_ns() < deadline) {
     Worker& worker = core.worker(0);
     const AsWorker as(worker);
+    // Whoever waits without end wants to know for whom.
+    constexpr std::int64_t patience = 5'000'000'000;
+    core.drain_deadline = std::min(deadline, seam::monotonic_ns() + patience);
     worker_loop(worker, Until::drained);
+    if (core.drain_deadline != deadline && !core.live.none_alive()) {
+      report_refusers(core);
+      core.drain_deadline = deadline;
+      worker_loop(worker, Until::drained);
+    }
   }
   if (all_ended) {
     core.stop_threads();
@@ -321,48 +336,6 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
   }
   core.running.store(false, std::memory_order_release);
   return all_ended;
-}
-
-RuntimeStats Runtime::stats() const {
-  RuntimeStats all;
-  all.workers = core_->threads();
-  all.started = core_->live.started_total();
-  all.finished = core_->live.finished_total();
-  const auto add = [&all](const WorkerCounters& c) {
-    all.parks += c.parks;
-    all.parks_avoided += c.parks_avoided;
-    all.wakes += c.wakes;
-    all.yields += c.yields;
-    all.switches += c.switches;
-    all.dispatches += c.dispatches;
-    all.steals += c.steals;
-    all.ready_steals += c.ready_steals;
-    all.inbox_pops += c.inbox_pops;
-    all.global_pops += c.global_pops;
-    all.futex_wakes += c.futex_wakes;
-    all.sleeps += c.sleeps;
-    all.timers_fired += c.timers_fired;
-    all.timers_stale += c.timers_stale;
-    all.cores_made += c.cores_made;
-    all.cores_reused += c.cores_reused;
-    all.rescues += c.rescues;
-  };
-  for (const auto& each : core_->workers) {
-    add(each->counters);
-    all.in_place += each->ran_in_place;
-  }
-  if (core_->sysmon != nullptr) {
-    add(core_->sysmon->counters());
-    all.stalls = core_->sysmon->stall_count();
-    all.promoted = core_->sysmon->pressure().promoted_workers;
-    all.retired = core_->sysmon->retired();
-  }
-  all.records = record_stats().made;
-  return all;
-}
-
-std::vector<StallReport> Runtime::stalls() const {
-  return core_->sysmon != nullptr ? core_->sysmon->stalls() : std::vector<StallReport>{};
 }
 
 const RuntimeOptions& Runtime::options() const {

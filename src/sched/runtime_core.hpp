@@ -19,6 +19,7 @@ namespace weft::inline v0::detail {
 
 class Sysmon;
 class BlockingPool;
+class DumpSignal;
 
 // How soon sysmon looks again.
 enum class SysmonPace : std::uint8_t {
@@ -48,6 +49,7 @@ struct RuntimeCore {
   ScopeCore root_scope;  // of everything
   seam::Atomic<std::uint32_t> detached_failures{0};
   seam::Atomic<SysmonPace> sysmon_pace{SysmonPace::fast};
+  std::unique_ptr<DumpSignal> dump_signal;
   seam::Mutex blocking_mutex;
   std::unique_ptr<BlockingPool> blocking;  // guarded by blocking_mutex; made on first use
   std::unique_ptr<Sysmon> sysmon;          // null: switched off, or the system has no thread for it

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "sched/runtimes.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+namespace weft::inline v0::detail {
+namespace {
+
+struct Registry {
+  seam::Mutex mutex;
+  std::vector<RuntimeCore*> all;  // guarded by mutex
+};
+
+Registry& registry() {
+  static Registry* the = new Registry;  // never destroyed: a runtime with tasks that refused to end outlives everything
+  return *the;
+}
+
+}  // namespace
+
+void add_runtime(RuntimeCore& runtime) {
+  Registry& r = registry();
+  const std::lock_guard guard(r.mutex);
+  r.all.push_back(&runtime);
+}
+
+void remove_runtime(RuntimeCore& runtime) noexcept {
+  Registry& r = registry();
+  const std::lock_guard guard(r.mutex);
+  std::erase(r.all, &runtime);
+}
+
+void for_each_runtime(void (*visit)(RuntimeCore& runtime, void* context), void* context) {
+  Registry& r = registry();
+  const std::lock_guard guard(r.mutex);
+  for (RuntimeCore* runtime : r.all) visit(*runtime, context);
+}
+
+}  // namespace weft::inline v0::detail
