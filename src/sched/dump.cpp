@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +30,22 @@ std::string span_text(std::int64_t ns) {
   TextWriter out(buffer);
   out.duration(ns);
   return std::string(out.view());
+}
+
+// How a task came to its code and how it waits: the same for all of them.
+bool is_machinery(std::string_view function) {
+  constexpr std::string_view beginnings[] = {
+      "__invoke", "invoke<", "std::__invoke", "std::invoke", "task_code<", "void std::__invoke",
+  };
+  constexpr std::string_view names[] = {
+      "change_to",           "core_loop",         "run_task",         "yield_on",
+      "leave_for_other",     "weft_guarded_call", "weft_fiber_run",   "run_here",
+      "run_inside_boundary", "call_code",         "weft_fiber_entry",
+  };
+  return function.find("weft::v0::detail::") != std::string_view::npos ||
+         std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [function](std::string_view each) { return function.starts_with(each); }) ||
+         std::find(std::begin(names), std::end(names), function) != std::end(names);
 }
 
 // All tasks at about one moment, and the text about them.
@@ -251,6 +269,7 @@ class Picture {
     std::vector<ResolvedFrame> frames;
     resolve_address(address, false, frames);
     for (const ResolvedFrame& frame : frames) {
+      if (is_machinery(frame.function)) continue;
       std::string place = frame.function.empty() ? "??" : frame.function;
       if (!frame.file.empty()) {
         place += " (" + frame.file;
