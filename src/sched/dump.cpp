@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: a dump looks at tasks that run meanwhile; every number is a guess of one moment, and no decision rests on
+// it.
 #include "sched/dump.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: a counter and a switch that order nothing; the descriptor that wakes the dumping thread does.
 #include "sched/dump_signal.hpp"
 
 #include <csignal>
