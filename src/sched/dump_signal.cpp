@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Relaxed: a counter and a switch that order nothing; the descriptor that wakes the dumping thread does.
+// Relaxed: set under the mutex before the thread starts, which publishes it.
 #include "sched/dump_signal.hpp"
 
 #include <csignal>
