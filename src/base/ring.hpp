@@ -36,7 +36,7 @@ namespace weft::inline v0::detail {
 
 // Counter is narrow only in tests of the wraparound.
 template <class Counter>
-class BasicRing {
+class BasicRing {  // NOLINT(clang-analyzer-optin.performance.Padding): shared words on lines of their own
   using Difference = std::make_signed_t<Counter>;
 
  public:

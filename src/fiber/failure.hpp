@@ -5,6 +5,8 @@
 // Threads: the carrier's own.
 #pragma once
 
+#include <unwind.h>
+
 #include <cstdint>
 #include <exception>
 #include <typeinfo>
@@ -12,8 +14,6 @@
 
 #include "weft/detail/fiber_core.hpp"
 #include "weft/trace.hpp"
-
-struct _Unwind_Exception;
 
 namespace weft::inline v0::detail {
 

@@ -8,12 +8,12 @@
 // Threads: one at a time; handed from worker to worker with synchronisation.
 #pragma once
 
+#include <unwind.h>
+
 #include <cstddef>
 
 #include "fiber/carrier.hpp"
 #include "weft/detail/fiber_core.hpp"
-
-struct _Unwind_Exception;
 
 namespace weft::inline v0::detail {
 

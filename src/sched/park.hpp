@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "weft/detail/task_core.hpp"
+#include "weft/scope.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -22,9 +23,6 @@ enum class Raise : std::uint8_t {
   yes,      // Cancelled is thrown, unless the stack unwinds; interrupts are raised, too
   quietly,  // the wait ends, nothing is thrown
 };
-
-// The running task; makes one for a plain thread.
-TaskCore* task_here();
 
 // A suspension point begins. With Raise::yes what is pending is thrown. `info` lives until finish_wait returns.
 void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Raise raise);

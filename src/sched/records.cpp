@@ -35,10 +35,11 @@ Pool& pool() {
 
 // Under the mutex.
 void make_block(Pool& p) {
-  auto* block = new Block{p.blocks, static_cast<TaskCore*>(::operator new(block_records * sizeof(TaskCore),
-                                                                          std::align_val_t{alignof(TaskCore)}))};
+  auto* records =
+      static_cast<TaskCore*>(::operator new(block_records * sizeof(TaskCore), std::align_val_t{alignof(TaskCore)}));
+  auto* block = new Block{p.blocks, records};
   for (unsigned i = 0; i < block_records; ++i) {
-    auto* record = new (block->records + i) TaskCore;
+    auto* record = new (records + i) TaskCore;
     WEFT_ASSERT(
         reinterpret_cast<std::byte*>(&record->timer) - reinterpret_cast<std::byte*>(record) == TaskCore::timer_offset,
         "a task is found from its timer");

@@ -28,7 +28,7 @@ enum class SysmonPace : std::uint8_t {
   asleep,  // not by itself: who finds work wakes it, too
 };
 
-struct RuntimeCore {
+struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
   explicit RuntimeCore(const RuntimeOptions& resolved);
   ~RuntimeCore();
 

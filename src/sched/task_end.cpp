@@ -74,6 +74,7 @@ void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
       first = true;
     } else if (nursery.first != failure) {
       try {
+        // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a list of exceptions, not one
         if (nursery.others == nullptr) nursery.others = new std::vector<std::exception_ptr>;
         // The body may have joined a child whose failure stands here already.
         if (std::find(nursery.others->begin(), nursery.others->end(), failure) == nursery.others->end())
