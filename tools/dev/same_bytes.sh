@@ -4,7 +4,7 @@ say "compare aarch64 with x86-64"
 emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
 logs=$ROOT/build/same_bytes
 rm -rf "$logs"
-mkdir -p "$logs/x86-64" "$logs/aarch64"
+mkdir -p "$logs/x86-64" "$logs/aarch64" "$logs/output"  # output: seeds and counts of random tests, not compared
 for program in "$ROOT"/build/aarch64/weft_*_tests; do
   name=$(basename "$program")
   # Only the files that were built for both machines: property tests need a library that is not there for aarch64.
@@ -15,10 +15,10 @@ for test in json.load(sys.stdin)["tests"]:
         if word.startswith("--source-file=") and any(part.endswith("/" + sys.argv[1]) for part in test["command"]):
             print(word.split("=", 1)[1])' "$name" | paste -sd,)
   flags=(--no-intro --no-time-in-output --order-by=file --source-file="$files")
-  WEFT_CASE_LOG=$logs/x86-64/$name "$ROOT/build/dev/$name" "${flags[@]}" >"$logs/x86-64/$name.out" 2>&1 ||
-    die "$name failed on x86-64"
-  WEFT_CASE_LOG=$logs/aarch64/$name "${emulator[@]}" "$program" "${flags[@]}" >"$logs/aarch64/$name.out" 2>&1 ||
-    die "$name failed on aarch64"
+  WEFT_CASE_LOG=$logs/x86-64/$name "$ROOT/build/dev/$name" "${flags[@]}" >"$logs/output/$name.x86-64" 2>&1 ||
+    die "$name failed on x86-64 (build/same_bytes/output)"
+  WEFT_CASE_LOG=$logs/aarch64/$name "${emulator[@]}" "$program" "${flags[@]}" >"$logs/output/$name.aarch64" 2>&1 ||
+    die "$name failed on aarch64 (build/same_bytes/output)"
 done
 for program in "$ROOT"/build/aarch64/examples/*; do
   [ -x "$program" ] || continue
