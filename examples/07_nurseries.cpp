@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Structured tasks: children end before their nursery does; the first failure stops the others and comes out as itself.
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <stdexcept>
@@ -20,10 +21,15 @@ int main() {
     });
 
     try {
-      weft::with_nursery([](weft::Nursery& n) {
-        n.start([] { throw std::runtime_error("the disk is full"); });
-        n.start([] {
+      std::atomic<bool> waiting = false;  // a task that is cancelled before it starts never runs
+      weft::with_nursery([&](weft::Nursery& n) {
+        n.start([&] {
+          while (!waiting) weft::yield_now();
+          throw std::runtime_error("the disk is full");
+        });
+        n.start([&] {
           try {
+            waiting = true;
             weft::sleep(1h);
           } catch (const weft::Cancelled& cancelled) {
             std::cout << "the other one: " << cancelled.what() << "\n";
