@@ -24,7 +24,7 @@ void serve() {
   with_nursery([](Nursery& nursery) {
     (void)nursery.spawn([] { sleep(1h); }, {.name = "reader"});
     (void)nursery.spawn(
-        [&nursery] {
+        [] {
           with_nursery([](Nursery& inner) {
             for (int i = 0; i < 4; ++i) (void)inner.spawn([] { sleep(1h); }, {.name = "request"});
             sleep(1h);
