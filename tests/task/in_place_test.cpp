@@ -181,8 +181,9 @@ TEST_CASE("in place: a child is cancellable although its joiner unwinds [HA4.3]"
       const Universe& u;
       bool& cancelled;
       ~Joiner() {
+        weft::Task<void> child;  // used by a child
         weft::with_nursery([&](weft::Nursery& n) {
-          auto child = u.spawn(n, [&] {
+          child = u.spawn(n, [&] {
             try {
               weft::sleep(1h);
             } catch (const weft::Cancelled&) {
