@@ -17,6 +17,14 @@
 
 namespace weft::inline v0 {
 
+// What a fiber that catches wait or await receives before something inside it waits: the payload of the event, with the
+// bits wait and await. Nothing is published yet. To resume the fiber performs the wait; Fiber::cancel raises instead.
+struct WaitRequest {
+  const char* kind = "";         // "sleep", "join", "recv", "lock", ...
+  const void* object = nullptr;  // what is waited for
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
 // Why a wait ended.
 enum class WaitOutcome : std::uint8_t {
   changed,  // the flag does not hold the expected value

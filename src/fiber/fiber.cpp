@@ -398,9 +398,9 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
 }
 
 // Whoever catches would go on inside a nursery, timeout or shield that it knows nothing of. Signals that are answered
-// on the spot may cross: a resumable error, debug, io.
+// on the spot may cross: a resumable error, debug, io, a wait that is only performed when it is resumed.
 void demand_closed_scopes(FiberCore* self, const FiberCore* catcher, SignalSet bits) {
-  if (bits.overlaps(sig::error | sig::debug | sig::io)) return;
+  if (bits.overlaps(sig::error | sig::debug | sig::io | sig::wait)) return;
   bool any = false;
   for (const FiberCore* fiber = self; fiber != catcher; fiber = fiber->parent) {
     if (fiber->open_scopes == 0) continue;

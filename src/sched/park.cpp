@@ -10,6 +10,7 @@
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
 #include "weft/fiber.hpp"
+#include "weft/wait.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -71,6 +72,24 @@ TaskCore* task_here() {
   if (root->task != nullptr) [[likely]]
     return root->task;
   return make_thread_task(root);
+}
+
+namespace {
+
+[[gnu::noinline]] void emit_wait(FiberCore* self, const WaitInfo& info, std::int64_t deadline) {
+  const auto when = deadline == seam::no_deadline
+                        ? std::chrono::steady_clock::time_point::max()
+                        : std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline));
+  (void)emit_slow(self, sig::wait | sig::await, Payload(WaitRequest{info.kind, info.object, when}), true);
+}
+
+}  // namespace
+
+void offer_wait(const WaitInfo& info, std::int64_t deadline) {
+  FiberCore* self = current_core();
+  if (!(self->above() & above_wait)) [[likely]]
+    return;
+  emit_wait(self, info, deadline);
 }
 
 void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Raise raise) {
@@ -193,6 +212,7 @@ void yield_and_look() {
 void sleep_until_ns(std::int64_t deadline) {
   TaskCore& task = *task_here();
   const WaitInfo info{"sleep", nullptr, nullptr};
+  offer_wait(info, deadline);
   for (;;) {
     begin_wait(task, info, deadline, Raise::yes);
     (void)task.word.begin_park();

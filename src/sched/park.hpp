@@ -13,16 +13,13 @@
 #include <cstdint>
 
 #include "weft/detail/task_core.hpp"
+#include "weft/detail/wait_core.hpp"
 #include "weft/scope.hpp"
 
 namespace weft::inline v0::detail {
 
-// What a request to stop does to a wait.
-enum class Raise : std::uint8_t {
-  no,       // nothing: the wait goes on
-  yes,      // Cancelled is thrown, unless the stack unwinds; interrupts are raised, too
-  quietly,  // the wait ends, nothing is thrown
-};
+// If a fiber above catches wait or await it gets the request first, once per wait [WAIT-5].
+void offer_wait(const WaitInfo& info, std::int64_t deadline);
 
 // A suspension point begins. With Raise::yes what is pending is thrown. `info` lives until finish_wait returns.
 void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Raise raise);

@@ -39,6 +39,10 @@ WaitOutcome park(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
   TaskCore& self = *task_here();
   if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
   const WaitInfo info{"park_if", &flag, nullptr};
+  if (raise == Raise::yes) {
+    offer_wait(info, deadline);
+    if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
+  }
   begin_wait(self, info, deadline, raise);
   (void)self.word.begin_park();
   seam::fence(std::memory_order_seq_cst);  // PARKING before the look; pairs with unpark's

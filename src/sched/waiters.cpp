@@ -32,6 +32,7 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
   if (over()) return;
   TaskCore& self = *task_here();
   const WaitInfo info{"join", &target, &target};
+  if (raise == Raise::yes) offer_wait(info, deadline);
   for (;;) {
     try {
       begin_wait(self, info, deadline, raise);

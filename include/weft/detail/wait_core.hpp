@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What: the one way to block. A waitable is three functions; wait_on() owns the park protocol around them.
+//
+//   struct Recv {
+//     WaitInfo info() const;                    what a dump says it waits for
+//     bool try_complete();                      done at once? The task is RUNNING, nothing is published
+//     Published publish(TaskCore&);             under the object's lock: look again; if there is still nothing,
+//     begin_park()
+//                                               and link. `done` leaves the task RUNNING
+//     void unpublish();                         after any wake: what is still linked goes out, a consumed wake is
+//     passed on
+//   };
+//
+// Invariants
+//   [WAIT-3] Nothing is published when try_complete() runs, nor when wait_on() returns or throws.
+//   [WAIT-4] Done xor not: an operation that was claimed is done, even if a cancel or a deadline came at the same time;
+//   one
+//            that ends by cancel or deadline has moved nothing [N-022].
+//   [WAIT-5] A fiber above that catches wait or await gets a WaitRequest first, once per wait, with nothing published;
+//   to
+//            resume it performs the wait, to resume it with an error raises that.
+// Threads: any; a plain thread has a task, too, and sleeps on a futex.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "weft/detail/task_core.hpp"
+#include "weft/detail/wait_list.hpp"
+
+namespace weft::inline v0::detail {
+
+using WaitNode = WaitNodeOf<TaskCore>;
+using WaitList = WaitListOf<TaskCore>;
+using Claimed = ClaimedOf<TaskCore>;
+
+// What a request to stop does to a wait.
+enum class Raise : std::uint8_t {
+  no,       // nothing: the wait goes on
+  yes,      // Cancelled is thrown, unless the stack unwinds; interrupts are raised, too
+  quietly,  // the wait ends, nothing is thrown
+};
+
+enum class [[nodiscard]] Published : bool { done, parking };
+
+// How a wait ended.
+enum class [[nodiscard]] WaitEnd : std::uint8_t { done, timed_out, cancelled };
+
+template <class W>
+concept Waitable = requires(W& w, TaskCore& task) {
+  { w.info() } -> std::same_as<WaitInfo>;
+  { w.try_complete() } -> std::same_as<bool>;
+  { w.publish(task) } -> std::same_as<Published>;
+  { w.unpublish() } -> std::same_as<void>;
+};
+
+// --- src/wait/wait.cpp
+struct WaitRound {
+  TaskCore* task = nullptr;
+  std::int64_t deadline = seam::no_deadline;
+  Raise raise = Raise::yes;
+  bool offered = false;
+};
+// False: the deadline has passed (`timed_out`) or, quietly, the task is asked to stop; nothing was begun.
+bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end);
+WakeReason park_round(WaitRound& round);
+// Woken, but not by a claim of the object: throws, or says how the wait ended, or that it goes on (true).
+bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end);
+// Of a wait that begin_round has begun and that published nothing.
+void end_round(WaitRound& round);
+
+// The claimed task runs on. After the object's unlock.
+void deliver_wake(TaskCore* task);
+inline void deliver_all(Claimed& claimed) {
+  if (!claimed.empty()) claimed.deliver([](TaskCore* task) { deliver_wake(task); });
+}
+
+template <Waitable W>
+WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise) {
+  if (waitable.try_complete()) return WaitEnd::done;
+  WaitRound round{nullptr, deadline, raise, false};
+  WaitEnd end = WaitEnd::done;
+  for (;;) {
+    const WaitInfo info = waitable.info();
+    if (!begin_round(round, info, end)) return end;
+    if (waitable.publish(*round.task) == Published::done) {
+      end_round(round);
+      return WaitEnd::done;
+    }
+    const WakeReason reason = park_round(round);
+    waitable.unpublish();
+    if (reason == WakeReason::data || reason == WakeReason::closed) return WaitEnd::done;
+    if (!go_on(round, reason, end)) return end;
+    if (waitable.try_complete()) return WaitEnd::done;
+  }
+}
+
+}  // namespace weft::inline v0::detail

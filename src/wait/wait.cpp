@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "sched/dispatch.hpp"
+#include "sched/park.hpp"
+#include "weft/detail/wait_core.hpp"
+
+namespace weft::inline v0::detail {
+
+bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end) {
+  if (round.task == nullptr) round.task = task_here();
+  TaskCore& task = *round.task;
+  if (round.raise == Raise::quietly && cancel_due(task)) {
+    end = WaitEnd::cancelled;
+    return false;
+  }
+  if (round.raise == Raise::yes && !round.offered) {
+    round.offered = true;
+    offer_wait(info, round.deadline);
+  }
+  begin_wait(task, info, round.deadline, round.raise);
+  if (round.deadline != seam::no_deadline && seam::monotonic_ns() >= round.deadline) {
+    end_round(round);
+    end = WaitEnd::timed_out;
+    return false;
+  }
+  return true;
+}
+
+void end_round(WaitRound& round) {
+  round.task->wait = nullptr;
+}
+
+WakeReason park_round(WaitRound& round) {
+  return finish_wait(*round.task, round.raise);
+}
+
+bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end) {
+  TaskCore& task = *round.task;
+  if (round.raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout))
+    raise_if_cancelled(task);
+  if (round.raise == Raise::quietly && cancel_due(task)) {
+    end = WaitEnd::cancelled;
+    return false;
+  }
+  if (reason == WakeReason::timeout && round.deadline != seam::no_deadline && seam::monotonic_ns() >= round.deadline) {
+    end = WaitEnd::timed_out;
+    return false;
+  }
+  return true;
+}
+
+void deliver_wake(TaskCore* task) {
+  if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
+}
+
+}  // namespace weft::inline v0::detail
