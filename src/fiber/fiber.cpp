@@ -162,6 +162,18 @@ bool interrupted(FiberCore* root) {
   return false;
 }
 
+// May an interrupt be raised here, if one is pending? Not across a nursery, timeout or shield that is open between here
+// and who would catch it: the task would be left suspended inside it. It stays pending until that is closed.
+bool may_be_interrupted(const FiberCore* self) {
+  if (!(self->root->alert.load(std::memory_order_relaxed) & alert_scope)) return true;
+  bool open = false;
+  for (const FiberCore* fiber = self; fiber->parent != nullptr; fiber = fiber->parent) {
+    open |= fiber->open_scopes != 0;
+    if (fiber->mask.overlaps(sig::interrupt) && !fiber->pass.overlaps(sig::interrupt)) return !open;
+  }
+  return true;  // nobody catches it: that is an error wherever it stands
+}
+
 // make_exception_ptr wants a copy; a payload has none.
 std::exception_ptr signal_exception(Event&& event) {
   try {
@@ -257,7 +269,7 @@ const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&&
       refuse(FiberErrc::too_deep, *fiber,
              "is not resumed: resumes are nested beyond the recursion limit (see set_recursion_limit)");
     if (how != deliver_kill && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
-        take_interrupt(self->root))
+        may_be_interrupted(self) && take_interrupt(self->root))
       emit_slow(self, sig::interrupt, Payload(), true);
     if (fiber->root != self->root) check_sharing(self, fiber, how);
   } catch (...) {
@@ -435,7 +447,7 @@ bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) 
 Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime) {
   if (!from_runtime) check_bits(bits);
   if (!bits.contains(sig::interrupt) && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
-      take_interrupt(self->root))
+      may_be_interrupted(self) && take_interrupt(self->root))
     emit_slow(self, sig::interrupt, Payload(), true);
   const Catch found = find_catcher(self, bits);
   if (!admit(self, found, bits, value)) return {};
@@ -518,7 +530,8 @@ const Event& propagate(Fiber& child) {
 
 void checkpoint() {
   FiberCore* self = current_core();
-  if (interrupted(self->root) && take_interrupt(self->root)) emit_slow(self, sig::interrupt, Payload(), true);
+  if (interrupted(self->root) && may_be_interrupted(self) && take_interrupt(self->root))
+    emit_slow(self, sig::interrupt, Payload(), true);
 }
 
 Interrupter interrupter() {

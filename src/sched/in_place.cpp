@@ -103,8 +103,10 @@ template <Young young>
   TaskCore* joiner = nursery.owner;
   if (worker == nullptr || !worker->in_place || !room_in_place(*joiner, *self)) [[unlikely]]
     return Ran::no;
-  // A child starts with the default floating-point words; only switches change them.
-  if (root->alert.load(std::memory_order_relaxed) & alert_fp) [[unlikely]]
+  // A child starts with the default floating-point words; only switches change them. An interrupt is for who waits: a
+  // join is a suspension point wherever the child runs.
+  constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt;
+  if (root->alert.load(std::memory_order_relaxed) & not_here) [[unlikely]]
     return Ran::no;
   const Entry entry = worker->deque.pop();
   if (!entry) return Ran::no;

@@ -52,8 +52,6 @@ void view_wait(const TaskCore& copy, TaskView& into) {
 
 const char* state_name(const TaskMoment& moment) {
   switch (moment.state()) {
-    case TaskState::fresh:
-      return "INIT";
     case TaskState::parking:
       if (moment.reason() != WakeReason::none) return "WAKING";
       return moment.left() ? "PARKED" : "PARKING";

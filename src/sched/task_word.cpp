@@ -8,7 +8,7 @@ const char* to_string(TaskState state) {
     case TaskState::free:
       return "FREE";
     case TaskState::fresh:
-      return "NEW";
+      return "INIT";
     case TaskState::runnable:
       return "RUNNABLE";
     case TaskState::running:

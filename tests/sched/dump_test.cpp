@@ -102,6 +102,12 @@ TEST_CASE("dump: each state appears under its name [W-017] [W-018] [W-019] [W-02
       {.name = "the one who asks"});
 }
 
+TEST_CASE("dump: a state that is one by itself has the name that the task word gives it [W-017]") {
+  for (const TaskState state : {TaskState::free, TaskState::fresh, TaskState::runnable, TaskState::running,
+                                TaskState::suspended, TaskState::joining, TaskState::done, TaskState::cancelled})
+    CHECK(std::string(state_name(TaskMoment(state, {7}, 1))) == to_string(state));
+}
+
 TEST_CASE("dump: a wake that has claimed and not delivered shows as WAKING, fused ones too [W-022]") {
   CHECK(std::string(state_name(TaskMoment(TaskState::parking, {7}, 1))) == "PARKING");
   TaskWord word;

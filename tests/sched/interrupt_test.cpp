@@ -152,6 +152,90 @@ TEST_CASE("interrupt: of a joiner it is not taken by the child on its stack, nor
   });
 }
 
+TEST_CASE("interrupt: it is put off while a scope is open between the task and who would catch it [J-103] [HB4]") {
+  in_each_universe([](const Universe& u) {
+    weft::with_nursery([&](weft::Nursery& n) {
+      int inside = 0;
+      std::atomic<int> place = 0;  // where the task stands
+      weft::Task<void> task;
+      const auto interrupted_here = [&] {
+        const int now = ++place;
+        until([&] { return place > now; });
+      };
+      std::atomic<int> seen = 0;
+      task = n.spawn([&] {
+        weft::Fiber fiber(
+            [&] {
+              weft::with_nursery([&](weft::Nursery& m) {
+                interrupted_here();
+                auto child = u.spawn(m, [] { weft::sleep(10us); });
+                child.join();
+                weft::yield_now();
+                weft::checkpoint();
+                inside += seen;
+              });
+              weft::timeout(1h, [&] {
+                weft::checkpoint();
+                weft::sleep(1us);
+                inside += seen;
+              });
+              weft::shield([&] {
+                weft::sleep(1us);
+                inside += seen;
+              });
+              weft::checkpoint();
+            },
+            weft::SignalSet{weft::sig::interrupt});
+        (void)fiber.resume();
+        while (!fiber.finished()) {
+          ++seen;
+          (void)fiber.resume();
+        }
+      });
+      until([&] { return place == 1; });
+      task.interrupt();
+      ++place;
+      task.join();
+      CHECK(inside == 0);
+      CHECK(seen == 1);
+    });
+  });
+}
+
+TEST_CASE("interrupt: a join is a point where it is seen, wherever the child would run [J-103] [N-018]") {
+  for (const bool in_place : {true, false}) {
+    CAPTURE(in_place);
+    weft::RuntimeOptions options = workers(1);  // nobody takes the child meanwhile
+    options.in_place = in_place;
+    weft::run(options, [] {
+      std::atomic<bool> begun = false;
+      std::atomic<bool> sent = false;
+      int seen = 0;
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto task = n.spawn([&] {
+          weft::with_nursery([&](weft::Nursery& m) {
+            auto child = m.spawn([] {});
+            // The catcher stands inside the nursery.
+            seen = interrupts_of([&] {
+              begun = true;
+              while (!sent) weft::seam::pause();
+              child.join();
+            });
+          });
+        });
+        std::thread outside([&] {
+          while (!begun) std::this_thread::yield();
+          task.interrupt();
+          sent = true;
+        });
+        weft::shield([&] { task.wait(); });
+        outside.join();
+      });
+      CHECK(seen == 1);
+    });
+  }
+}
+
 TEST_CASE("interrupt: after the end it does nothing, whatever became of the stack [HA1.1]") {
   weft::Task<int> late;
   {

@@ -41,7 +41,7 @@ void park(TaskWord& word) {
 const std::vector<Stand>& stands() {
   static const std::vector<Stand> all{
       {"FREE", [](TaskWord&) {}},
-      {"NEW", [](TaskWord& w) { w.make_fresh(); }},
+      {"INIT", [](TaskWord& w) { w.make_fresh(); }},
       {"RUNNABLE",
        [](TaskWord& w) {
          w.make_fresh();
@@ -139,7 +139,7 @@ TEST_CASE(
   CHECK(moment(9).state() == TaskState::joining);
   CHECK(moment(10).state() == TaskState::done);
   CHECK(moment(11).state() == TaskState::cancelled);
-  const char* names[] = {"FREE", "NEW", "RUNNABLE", "RUNNING", "PARKING", "SUSPENDED", "JOINING", "DONE", "CANCELLED"};
+  const char* names[] = {"FREE", "INIT", "RUNNABLE", "RUNNING", "PARKING", "SUSPENDED", "JOINING", "DONE", "CANCELLED"};
   for (unsigned i = 0; i < 9; ++i) CHECK(std::string(to_string(static_cast<TaskState>(i))) == names[i]);
 }
 
@@ -332,17 +332,17 @@ TEST_CASE(
   const std::string waking = "PARKED, claimed (WAKING)";
   const std::vector<Row> rows{
       // dequeue: what is not runnable (or new) is never run
-      {"run_on", [](TaskWord& w) { (void)w.run_on(1); }, {"NEW", "RUNNABLE", "JOINING"}},
+      {"run_on", [](TaskWord& w) { (void)w.run_on(1); }, {"INIT", "RUNNABLE", "JOINING"}},
       // enqueue: new, or a running task that yields; never PARKED without its claim and delivery
-      {"make_runnable", [](TaskWord& w) { w.make_runnable(); }, {"NEW", "RUNNING", "SUSPENDED"}},
+      {"make_runnable", [](TaskWord& w) { w.make_runnable(); }, {"INIT", "RUNNING", "SUSPENDED"}},
       {"begin_park", [](TaskWord& w) { (void)w.begin_park(); }, {"RUNNING"}},
       {"stay", [](TaskWord& w) { (void)w.stay(); }, {claimed}},
       {"leave", [](TaskWord& w) { (void)(w.leave() == Queue::you); }, {"PARKING", claimed}},
       {"deliver", [](TaskWord& w) { (void)(w.deliver() == Queue::you); }, {claimed, waking}},
       {"suspend", [](TaskWord& w) { w.suspend(); }, {"RUNNING"}},
       {"join_in_place", [](TaskWord& w) { w.join_in_place(); }, {"RUNNING"}},
-      {"finish", [](TaskWord& w) { w.finish(false); }, {"RUNNING", "NEW"}},
-      {"cancelled", [](TaskWord& w) { w.finish(true); }, {"RUNNING", "NEW"}},
+      {"finish", [](TaskWord& w) { w.finish(false); }, {"RUNNING", "INIT"}},
+      {"cancelled", [](TaskWord& w) { w.finish(true); }, {"RUNNING", "INIT"}},
       {"make_fresh", [](TaskWord& w) { w.make_fresh(); }, {"FREE", "DONE", "CANCELLED"}},
   };
   for (const Row& row : rows) {
