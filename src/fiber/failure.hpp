@@ -20,7 +20,6 @@ namespace weft::inline v0::detail {
 struct Failure {
   std::exception_ptr exception;
   Trace trace;
-  std::vector<std::exception_ptr> others;
 };
 
 // Called with the throwing frames still on the stack.

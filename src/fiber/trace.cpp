@@ -12,6 +12,7 @@
 #include "fiber/chain.hpp"
 #include "fiber/failure.hpp"
 #include "fiber/symbols.hpp"
+#include "fiber/thrown.hpp"
 #include "weft/fiber.hpp"
 
 namespace weft::inline v0 {
@@ -109,7 +110,6 @@ void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept {
     if (record.exception != failure) {
       record.exception = failure;
       record.trace.parts.clear();
-      record.others.clear();
     }
     TracePart part = part_of(*core);
     part.frames.reserve(raw->count);
@@ -151,10 +151,7 @@ Trace trace() {
 }
 
 std::vector<std::exception_ptr> other_errors() {
-  const std::exception_ptr current = std::current_exception();
-  const Failure* record = current_core()->root->carrier->failure;
-  if (current == nullptr || record == nullptr || record->exception != current) return {};
-  return record->others;
+  return kept_beside(std::current_exception());
 }
 
 Trace stack_of(const Fiber& fiber) {

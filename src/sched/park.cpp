@@ -102,7 +102,7 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
   // While it unwinds a deadline around it ends nothing, and one that has passed would only make it spin.
   if (raise != Raise::no && task.scope != nullptr && task.scope->deadline_within < deadline &&
       (raise == Raise::quietly || !is_unwinding()))
-    deadline = task.scope->deadline_within;
+    deadline = std::min(deadline, deadline_around(task));
   task.deadline.store(deadline, std::memory_order_relaxed);  // before the ticket
 }
 
@@ -132,6 +132,8 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
     if (task.word.delivered()) {
       ++worker.counters.parks_avoided;
       reason = task.word.stay();
+      if (worker.runtime->options.migration_check) [[unlikely]]
+        yield_task();  // it was spared the wait, not the move
     } else {
       ++worker.counters.parks;
       FiberCore* self = current_core();
@@ -171,7 +173,8 @@ namespace {
   TaskCore* task = self->root->task;
   ++worker.counters.yields;
   const Entry next = next_local(worker);
-  if (!next && !worker.look_due(worker.picks)) return;  // nobody else, no full look due
+  if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check)
+    return;  // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
   worker.leaving = task;

@@ -43,18 +43,23 @@ WaitOutcome park(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
     offer_wait(info, deadline);
     if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
   }
-  begin_wait(self, info, deadline, raise);
-  (void)self.word.begin_park();
-  seam::fence(std::memory_order_seq_cst);  // PARKING before the look; pairs with unpark's
-  if (flag.load(std::memory_order_acquire) != expected) {
-    call_off_wait(self);
-    return WaitOutcome::changed;
+  for (;;) {
+    begin_wait(self, info, deadline, raise);
+    (void)self.word.begin_park();
+    seam::fence(std::memory_order_seq_cst);  // PARKING before the look; pairs with unpark's
+    if (flag.load(std::memory_order_acquire) != expected) {
+      call_off_wait(self);
+      return WaitOutcome::changed;
+    }
+    const WakeReason reason = finish_wait(self, raise);
+    if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
+    if (raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout))
+      raise_if_cancelled(self);
+    if (raise == Raise::quietly && cancel_due(self)) return WaitOutcome::cancelled;
+    if (reason != WakeReason::timeout) return WaitOutcome::woken;
+    if (seam::monotonic_ns() >= deadline) return WaitOutcome::timed_out;
+    // Only a shield's time was over [SCP-5], and nothing around it asks.
   }
-  const WakeReason reason = finish_wait(self, raise);
-  if (flag.load(std::memory_order_acquire) != expected) return WaitOutcome::changed;
-  if (raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout)) raise_if_cancelled(self);
-  if (raise == Raise::quietly && cancel_due(self)) return WaitOutcome::cancelled;
-  return reason == WakeReason::timeout ? WaitOutcome::timed_out : WaitOutcome::woken;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ CancelView requested_from(ScopeCore* scope, const TaskCore* task) {
     }
     if (const std::uint32_t reason = scope->requested.load(std::memory_order_relaxed))
       outermost = {scope, static_cast<CancelReason>(reason), scope};
-    if (scope->is(scope_shield)) break;
+    if (scope->is_shield()) break;
     if (task == nullptr) task = scope->owner;
   }
   return outermost;
@@ -85,6 +85,17 @@ CancelView requested_for(const TaskCore& task) {
   if (task.birth == nullptr && view.scope == nullptr && task.own_cancel() != CancelReason::none)
     view = {&task, task.own_cancel(), nullptr};
   return view;
+}
+
+bool was_asked(const TaskCore& task, const ScopeCore* scope, const Cancelled& cancelled) {
+  const void* const name = cancelled.scope();
+  if (name == &task) return task.own_cancel() != CancelReason::none;
+  for (; scope != nullptr; scope = scope->parent) {
+    if (name == scope) return is_requested(*scope);
+    if (scope->owner != nullptr && name == scope->owner) return scope->owner->own_cancel() != CancelReason::none;
+    if (scope->is_shield()) break;
+  }
+  return false;
 }
 
 bool is_cancelled(ScopeCore& scope) {
@@ -134,7 +145,7 @@ void request_task(TaskCore& task, CancelReason reason) {
   if (ScopeCore* birth = task.birth) {
     const std::lock_guard guard(birth->lock);
     for (ScopeCore* scope = birth->children; scope != nullptr; scope = scope->next) {
-      if (scope->owner != &task || scope->is(scope_shield)) continue;
+      if (scope->owner != &task || scope->is_shield()) continue;
       const std::lock_guard inner(scope->lock);
       ScopeTree::walk(*scope, wakes);
     }
@@ -162,11 +173,25 @@ bool expire_deadlines(TaskCore& task, std::int64_t now) {
   if (task.scope == nullptr || task.scope->deadline_within > now) return false;
   ScopeCore* expired = nullptr;
   for (ScopeCore* scope = task.scope; scope != nullptr; scope = scope->parent) {
-    if (scope->deadline <= now) expired = scope;
-    if (scope->is(scope_shield)) break;
+    if (!scope->is(scope_shield)) {
+      if (scope->deadline <= now) expired = scope;
+    } else if (scope->is_shield()) {
+      if (scope->deadline > now) break;
+      scope->flags.fetch_or(scope_lapsed, std::memory_order_release);  // [SCP-5]
+      cancel_epoch.fetch_add(1, std::memory_order_release);            // what was clean behind it may not be any more
+    }
   }
   if (expired != nullptr) request_scope(*expired, CancelReason::deadline);
   return expired != nullptr;
+}
+
+std::int64_t deadline_around(const TaskCore& task) {
+  std::int64_t earliest = seam::no_deadline;
+  for (const ScopeCore* scope = task.scope; scope != nullptr; scope = scope->parent) {
+    if (!scope->is(scope_lapsed) && scope->deadline < earliest) earliest = scope->deadline;
+    if (scope->is_shield()) break;
+  }
+  return earliest;
 }
 
 void raise_cancelled(TaskCore& task, const CancelView& view) {
@@ -257,7 +282,10 @@ std::chrono::nanoseconds time_left() {
   const TaskCore* task = this_task();
   if (task == nullptr || task->scope == nullptr || task->scope->deadline_within == seam::no_deadline)
     return std::chrono::nanoseconds::max();
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, task->scope->deadline_within - seam::monotonic_ns()));
+  // Of a shield it is not the end of anything inside, but what is around it counts from then on.
+  const std::int64_t deadline = deadline_around(*task);
+  if (deadline == seam::no_deadline) return std::chrono::nanoseconds::max();
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline - seam::monotonic_ns()));
 }
 
 }  // namespace weft::inline v0

@@ -15,6 +15,9 @@ struct CancelView {
 };
 // Does not look at whether the task unwinds.
 CancelView requested_for(const TaskCore& task);
+// Is this what the task, in this scope, was asked itself? Else it comes from elsewhere: from a task that was joined,
+// for instance, and is a failure like any other here.
+bool was_asked(const TaskCore& task, const ScopeCore* scope, const Cancelled& cancelled);
 // By its handle.
 void request_task(TaskCore& task, CancelReason reason);
 // The same for an unstarted child of this scope; costs a load and a compare while nothing is cancelled [SCP-4].
@@ -36,6 +39,8 @@ void unregister_task(TaskCore& task);
 
 // Deadlines that have passed become requests. Returns whether one has.
 bool expire_deadlines(TaskCore& task, std::int64_t now);
+// The earliest deadline that a wait of the task must not outlive, up to the first shield: there it looks again.
+std::int64_t deadline_around(const TaskCore& task);
 
 [[noreturn]] void raise_cancelled(TaskCore& task, const CancelView& view);
 

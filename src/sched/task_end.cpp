@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <typeinfo>
 #include <utility>
 
 #include "base/sys.hpp"
 #include "fiber/bindings.hpp"
+#include "fiber/thrown.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/job.hpp"
@@ -27,10 +27,6 @@
 
 namespace weft::inline v0::detail {
 namespace {
-
-bool is_type(const std::exception_ptr& failure, const std::type_info& type) {
-  return *failure.__cxa_exception_type() == type;
-}
 
 // Nobody will ever look at it: say so, with what is known.
 void report_detached(const TaskCore& task, const std::exception_ptr& failure) {
@@ -92,7 +88,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   NurseryCore* nursery = task->nursery;
   unregister_task(*task);
   if (failure != nullptr) [[unlikely]] {
-    if (is_type(failure, typeid(Cancelled))) cancelled = true;
+    if (const auto* asked = thrown_as<Cancelled>(failure)) cancelled |= was_asked(*task, task->birth, *asked);
     new (task->room) std::exception_ptr(failure);
     task->flags |= task_failed;
     if (cancelled && !(task->flags & task_job)) failure = nullptr;  // nobody's concern; a job's forker needs to know
@@ -204,7 +200,7 @@ void drop_handle_slow(TaskCore* task) noexcept {
   const std::uint32_t life = task->life.load(std::memory_order_acquire);
   if ((life & life_ended) || (task->life.fetch_or(life_dropped, std::memory_order_acq_rel) & life_ended)) {
     if ((task->flags & task_failed) && task->nursery == nullptr && !(task->flags & task_observed) &&
-        !is_type(task->failure(), typeid(Cancelled))) [[unlikely]] {
+        task->word.look().state() != TaskState::cancelled) [[unlikely]] {
       if (WorkerCore* here = this_worker()) here->runtime->detached_failures.fetch_add(1, std::memory_order_relaxed);
       report_detached(*task, task->failure());
     }

@@ -2,10 +2,10 @@
 // Relaxed: a record that no other thread knows yet.
 #include "weft/nursery.hpp"
 
-#include <typeinfo>
+#include <utility>
 
 #include "fiber/bindings.hpp"
-#include "fiber/failure.hpp"
+#include "fiber/thrown.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
@@ -17,24 +17,17 @@ namespace weft::inline v0::detail {
 namespace {
 
 // The Cancelled that this nursery's own scope asked for ends here.
-bool is_own_cancel(const NurseryCore& nursery, const std::exception_ptr& failure) {
-  if (*failure.__cxa_exception_type() != typeid(Cancelled)) return false;
-  try {
-    std::rethrow_exception(failure);
-  } catch (const Cancelled& cancelled) {
-    return cancelled.scope() == &nursery.scope && is_requested(nursery.scope);
-  }
+bool is_own_cancel(const NurseryCore& nursery, const Cancelled& cancelled) {
+  return cancelled.scope() == &nursery.scope && is_requested(nursery.scope);
 }
 
 // The others stay beside the one that is thrown: weft::other_errors() in its handler.
-void attach_others(const std::exception_ptr& first, std::vector<std::exception_ptr>&& others) {
-  Carrier& carrier = *current_core()->root->carrier;
-  if (carrier.failure == nullptr) carrier.failure = new Failure;
-  if (carrier.failure->exception != first) {
-    carrier.failure->exception = first;
-    carrier.failure->trace.parts.clear();
+std::exception_ptr take_failures(NurseryCore& nursery) {
+  if (nursery.others != nullptr) {
+    keep_beside(nursery.first, *nursery.others);
+    delete std::exchange(nursery.others, nullptr);
   }
-  carrier.failure->others = std::move(others);
+  return std::move(nursery.first);
 }
 
 }  // namespace
@@ -49,19 +42,15 @@ void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
 }
 
 void throw_failures(NurseryCore& nursery) {
-  std::exception_ptr first = std::move(nursery.first);
-  if (nursery.others != nullptr) {
-    attach_others(first, std::move(*nursery.others));
-    delete nursery.others;
-  }
-  std::rethrow_exception(std::move(first));
+  std::rethrow_exception(take_failures(nursery));
 }
 
 std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failure) {
   if (failure != nullptr) {
-    if (is_own_cancel(nursery, failure)) {
+    const Cancelled* cancelled = thrown_as<Cancelled>(failure);
+    if (cancelled != nullptr && is_own_cancel(nursery, *cancelled)) {
       failure = nullptr;
-    } else if (*failure.__cxa_exception_type() == typeid(Cancelled)) {
+    } else if (cancelled != nullptr && was_asked(*nursery.owner, nursery.scope.parent, *cancelled)) {
       request_scope(nursery.scope, CancelReason::user);  // from further out: the children have it already, or soon
     } else {
       nursery_failed(nursery, failure);
@@ -69,12 +58,7 @@ std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failur
   }
   join_children(nursery);
   close_scope(nursery.scope, nursery.owner);
-  std::exception_ptr first = nursery.first != nullptr ? std::move(nursery.first) : std::move(failure);
-  if (nursery.others != nullptr) {
-    attach_others(first, std::move(*nursery.others));
-    delete nursery.others;
-  }
-  return first;
+  return nursery.first != nullptr ? take_failures(nursery) : failure;
 }
 
 void close_quiet_nursery(NurseryCore& nursery) {

@@ -180,8 +180,7 @@ TEST_CASE("nursery: a failure that the body joins again is not attached twice [N
   });
 }
 
-// Skipped: the place for it is the thread's, so another failure, or another worker, loses it.
-TEST_CASE("nursery: what stands beside a failure stays while its handler waits" * doctest::skip()) {
+TEST_CASE("nursery: what stands beside a failure stays while its handler waits [N-021]") {
   in_each_universe([](const Universe& u) {
     try {
       weft::with_nursery([&](weft::Nursery& n) {
@@ -201,7 +200,103 @@ TEST_CASE("nursery: what stands beside a failure stays while its handler waits" 
       weft::sleep(100us);
       CHECK(weft::other_errors().size() == 1);
       CHECK_THROWS(failing.join());
+      CHECK(weft::other_errors().size() == 1);
     }
+  });
+}
+
+TEST_CASE("nursery: what stands beside a failure goes with it to whoever joins, and adds up [N-021]") {
+  in_each_universe([](const Universe& u) {
+    const auto fails_late = [](const char* text) {
+      return [text] {
+        try {
+          weft::sleep(1h);
+        } catch (const weft::Cancelled&) {
+          throw std::runtime_error(text);
+        }
+      };
+    };
+    auto task = weft::go([&] {
+      weft::with_nursery([&](weft::Nursery& outer) {
+        auto third = u.spawn(outer, fails_late("third"));
+        until_parked(third);
+        weft::with_nursery([&](weft::Nursery& n) {
+          auto second = u.spawn(n, fails_late("second"));
+          until_parked(second);
+          throw std::runtime_error("first");
+        });
+      });
+    });
+    try {
+      task.join();
+      FAIL("nothing came out");
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()) == "first");
+      std::vector<std::string> others;
+      for (const auto& other : weft::other_errors()) others.push_back(text_of(other));
+      CHECK(others == std::vector<std::string>{"second", "third"});
+    }
+    CHECK(weft::other_errors().empty());
+  });
+}
+
+TEST_CASE("nursery: the joiner of a task that was cancelled has failed: nobody asked it to stop [N-020] [N-021]") {
+  in_each_universe([](const Universe& u) {
+    // In a nursery: its failure stops the siblings and comes out.
+    bool sibling_stopped = false;
+    const void* named = nullptr;
+    const void* record = nullptr;
+    weft::TaskStatus joiner_ended = weft::TaskStatus::created;
+    try {
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto sleeper = u.spawn(n, [] { weft::sleep(1h); });
+        auto sibling = u.spawn(n, [&] {
+          try {
+            weft::sleep(1h);
+          } catch (const weft::Cancelled& cancelled) {
+            sibling_stopped = cancelled.reason() == weft::CancelReason::sibling;
+            throw;
+          }
+        });
+        until_parked(sleeper);
+        until_parked(sibling);
+        record = sleeper.core();
+        auto joiner = u.spawn(n, [&] { sleeper.join(); });
+        until_parked(joiner);
+        sleeper.cancel();
+        weft::shield([&] { joiner.wait(); });
+        joiner_ended = joiner.status();
+        CHECK(sleeper.status() == weft::TaskStatus::cancelled);
+      });
+      FAIL("nothing came out");
+    } catch (const weft::Cancelled& cancelled) {
+      named = cancelled.scope();
+    }
+    CHECK(joiner_ended == weft::TaskStatus::failed);
+    CHECK(named == record);
+    CHECK(sibling_stopped);
+    // In the body.
+    CHECK_THROWS_AS(weft::with_nursery([&](weft::Nursery& n) {
+                      auto sleeper = u.spawn(n, [] { weft::sleep(1h); });
+                      until_parked(sleeper);
+                      sleeper.cancel();
+                      sleeper.join();
+                    }),
+                    weft::Cancelled);
+    // A joiner that was asked itself is cancelled, and so is one that the same scope asked.
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto sleeper = u.spawn(n, [] { weft::sleep(1h); });
+      auto joiner = u.spawn(n, [&] { sleeper.join(); });
+      until_parked(joiner);
+      joiner.cancel();
+      joiner.wait();
+      CHECK(joiner.status() == weft::TaskStatus::cancelled);
+      auto other = u.spawn(n, [&] { sleeper.join(); });
+      until_parked(other);
+      n.cancel();
+      weft::shield([&] { other.wait(); });
+      CHECK(other.status() == weft::TaskStatus::cancelled);
+    });
   });
 }
 
@@ -306,7 +401,7 @@ TEST_CASE("nursery: children spawn siblings while it is being cancelled and left
           for (int i = 0; i < 4; ++i)
             n.start([&, i, token = Token(tokens)] {
               ++begun;
-              for (int k = 0; k < 5; ++k) n.start([&tokens, inner = Token(tokens)] { weft::yield_now(); });
+              for (int k = 0; k < 5; ++k) n.start([inner = Token(tokens)] { weft::yield_now(); });
               if (i == round % 4) n.cancel();
               weft::shield([] { weft::yield_now(); });
               ++ended;

@@ -16,6 +16,7 @@
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/sugar.hpp"
+#include "weft/wait.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -283,18 +284,87 @@ TEST_CASE("scope: a deadline stops a computation that comes by yield_now [J-104]
   });
 }
 
-// Skipped: a shield that outlives its `max` raises a Cancelled of its own although nobody asked; the header says that
-// from then on what is around it reaches it.
-TEST_CASE("scope: a shield whose time is over lets others in, and does not cancel by itself" * doctest::skip()) {
-  weft::run(workers(1), [] {
+TEST_CASE("scope: a shield whose time is over lets others in, and does not cancel by itself [N-020]") {
+  in_each_universe([](const Universe& u) {
     CHECK(outcome([] { weft::shield([] { weft::sleep(3ms); }, 1ms); }) == "ended");
+    CHECK(outcome([] {
+            weft::shield(
+                [] {
+                  weft::sleep(2ms);
+                  weft::with_nursery([](weft::Nursery& n) { n.start([] { weft::sleep(1ms); }); });
+                  CHECK(weft::timeout(1h, [] { weft::sleep(1ms); }));
+                  CHECK_FALSE(weft::cancel_requested());
+                  CHECK(weft::time_left() == std::chrono::nanoseconds::max());
+                },
+                1ms);
+          }) == "ended");
     std::string reason;
+    std::string inner;
     weft::with_nursery([&](weft::Nursery& n) {
-      auto child = n.spawn([&] { reason = outcome([] { weft::shield([] { weft::sleep(1h); }, 3ms); }); });
-      weft::sleep(1ms);
+      auto child = u.spawn(n, [&] {
+        reason = outcome([&] {
+          weft::shield(
+              [&] {
+                // Whoever was started inside is let down, too.
+                weft::with_nursery([&](weft::Nursery& m) {
+                  m.start([&] { inner = outcome([] { weft::timeout(1h, [] { weft::sleep(1h); }); }); });
+                  weft::sleep(1h);
+                });
+              },
+              3ms);
+        });
+      });
+      until_parked(child);
       n.cancel();
     });
     CHECK(reason == to_string(weft::CancelReason::user));
+    CHECK(inner == to_string(weft::CancelReason::user));
+  });
+}
+
+TEST_CASE("scope: what is asked after a shield's time is over wakes those inside at once [N-020]") {
+  in_each_universe([](const Universe& u) {
+    std::string reason;
+    weft::with_nursery([&](weft::Nursery& n) {
+      std::atomic<bool> lapsed = false;
+      auto child = u.spawn(n, [&] {
+        reason = outcome([&] {
+          weft::shield(
+              [&] {
+                weft::sleep(1ms);
+                lapsed = true;
+                weft::sleep(1h);
+              },
+              500us);
+        });
+      });
+      until([&] { return lapsed.load(); });
+      until_parked(child);
+      n.cancel();
+    });
+    CHECK(reason == to_string(weft::CancelReason::user));
+    // The deadline of an outer scope, which passed during the shield and after it.
+    for (const auto limit : {1ms, 4ms}) {
+      CHECK_FALSE(weft::timeout(limit, [] { weft::shield([] { weft::sleep(1h); }, 2ms); }));
+    }
+  });
+}
+
+TEST_CASE("scope: a shield whose time is over ends no wait for a flag by itself [N-020]") {
+  weft::run(workers(2), [] {
+    std::atomic<std::uint32_t> flag = 0;
+    const weft::Unparker me = weft::unparker();
+    auto waker = weft::go([&] {
+      weft::sleep(4ms);
+      flag = 1;
+      me.unpark();
+    });
+    weft::shield([&] { CHECK(weft::park_if(flag, 0) == weft::WaitOutcome::changed); }, 1ms);
+    flag = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    weft::shield([&] { CHECK(weft::park_if_for(flag, 0, 3ms) == weft::WaitOutcome::timed_out); }, 1ms);
+    CHECK(std::chrono::steady_clock::now() - begun >= 3ms);
+    waker.join();
   });
 }
 

@@ -12,6 +12,11 @@
 //           down under each parent's lock and wakes whom it finds; a parker stores PARKING, runs a light fence, then
 //           looks at the flags. So one of the two sees the other.
 //   [SCP-3] A scope ends after everything below it has; it leaves its parent's list under the parent's lock.
+//   [SCP-5] A shield with a limit is none any more once it is `scope_lapsed`: set, at or after its deadline, by
+//   whichever
+//           task inside comes by first. Every wait inside ends by then, so each task looks again by itself; who has
+//           seen it lapsed and parks runs [SCP-2]'s fence in between, so a request from above finds it lapsed, too, or
+//           is seen.
 //   [SCP-4] `clean_epoch` equal to the process's cancel epoch means: nothing from here to the root was requested. The
 //           epoch grows after each request, so an old one only costs a walk.
 // Threads: requested and the lists: any, lists under `lock`. The rest: the task that opened it.
@@ -43,6 +48,7 @@ enum ScopeFlag : std::uint8_t {
   scope_lazy = 4,     // a request wakes nobody
   scope_extras = 16,  // a par frame that holds bindings, or stands in an inner fiber
   scope_linked = 8,   // stands in its parent's list; guarded by the parent's lock
+  scope_lapsed = 32,  // a shield whose time is over [SCP-5]
 };
 
 struct ScopeCore {
@@ -51,7 +57,7 @@ struct ScopeCore {
   ScopeCore* parent = nullptr;
   TaskCore* owner = nullptr;                // who opened it, and runs or waits inside
   std::int64_t deadline = no_limit;         // its own
-  std::int64_t deadline_within = no_limit;  // the earliest from here to the next shield
+  std::int64_t deadline_within = no_limit;  // none from here to the next shield is earlier; one may have lapsed [SCP-5]
   seam::Atomic<std::uint8_t> flags{0};
   std::uint8_t raised = 0;  // how often Cancelled was raised for it
   seam::SpinLock lock;
@@ -64,7 +70,9 @@ struct ScopeCore {
 
   // relaxed: set by the opener
   bool is(ScopeFlag flag) const { return flags.load(std::memory_order_relaxed) & flag; }
-  bool is_shield() const { return is(scope_shield); }
+  bool is_shield() const {
+    return (flags.load(std::memory_order_relaxed) & (scope_shield | scope_lapsed)) == scope_shield;
+  }
   // acquire and release: who sees it linked sees those above it linked, too [TREE-1]
   bool is_linked() const { return flags.load(std::memory_order_acquire) & scope_linked; }
   void set_linked() { flags.fetch_or(scope_linked, std::memory_order_release); }
