@@ -109,7 +109,7 @@ void arrive(Worker& worker) {
   if (TaskCore* task = worker.leaving) {
     worker.leaving = nullptr;
     const bool yields = std::exchange(worker.leaving_yields, false);
-    if ((task->flags & task_pinned) || task->strand != nullptr || !worker.steals) [[unlikely]] {
+    if ((task->flags & task_pinned) || task->strand != nullptr || !worker.own_queues) [[unlikely]] {
       put_back(worker, task, yields);
     } else if (yields) {
       worker.ready.push_back(Entry(task, entry_task));
@@ -233,22 +233,25 @@ void run_entry(Worker& worker, Entry entry) {
   leave_for(worker, worker.loop, entry);
 }
 
+void push_pinned(RuntimeCore& runtime, const Worker* here, TaskCore* task) {
+  Worker& home = runtime.worker(task->pinned_to);
+  home.pinned.push(Entry(task, entry_task));
+  if (&home != here) IdleSet::notify(home.idle_node);
+}
+
 namespace {
 
 // `worker`: of this runtime, or null.
 void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
   const Entry entry(task, entry_task);
-  if (task->flags & task_pinned) {
-    Worker& home = runtime.worker(task->pinned_to);
-    home.pinned.push(entry);
-    if (&home != worker) IdleSet::notify(home.idle_node);
-    return;
-  }
-  if (task->strand != nullptr) return enter_strand(runtime, worker, task);
+  if (task->strand != nullptr) return enter_strand(runtime, worker, task);  // [STR-3]
+  if (task->flags & task_pinned) return push_pinned(runtime, worker, task);
   if (worker == nullptr) return wake_from_outside(runtime, task);
   ++worker->counters.wakes;
-  if (worker->steals) {
+  if (worker->own_queues) {
     worker->ready.push_slot(entry);
+  } else if (runtime.options.migration_check) {
+    push_elsewhere(runtime, task);
   } else {
     inject(runtime, entry);
   }
@@ -292,14 +295,17 @@ void wake_searcher(WorkerCore* worker) {
 
 void requeue_yielder(Worker& worker, TaskCore* task) {
   const Entry entry(task, entry_task);
-  if (task->flags & task_pinned) {
-    worker.pinned.push(entry);
-  } else if (task->strand != nullptr) {
+  if (task->strand != nullptr) {
     StrandCore* strand = task->strand;
     enter_strand(*worker.runtime, &worker, task);
     give_up_strand(worker, strand);
-  } else if (worker.steals) {
+  } else if (task->flags & task_pinned) {
+    worker.pinned.push(entry);
+  } else if (worker.own_queues) {
     worker.ready.push_back(entry);
+  } else if (worker.runtime->options.migration_check) {
+    task->last_worker = static_cast<std::uint16_t>(worker.index);
+    push_elsewhere(*worker.runtime, task);
   } else {
     inject(*worker.runtime, entry);
   }

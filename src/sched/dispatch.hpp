@@ -27,6 +27,10 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry);
 void make_ready(TaskCore* task, WakeReason why);
 // From outside, or where there is no place of one's own: the shared queue, and somebody wakes.
 void inject(RuntimeCore& runtime, Entry entry);
+// To the worker it is pinned to. `here`: the caller's, or null.
+void push_pinned(RuntimeCore& runtime, const Worker* here, TaskCore* task);
+// migration_check: to a worker that it did not run on last.
+void push_elsewhere(RuntimeCore& runtime, TaskCore* task);
 // A task that was just spawned, and counted. `young`: to the end of the deque where its joiner looks first.
 void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young);
 

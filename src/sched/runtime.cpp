@@ -103,6 +103,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->started = &live.started_shard(i);
     worker->finished = &live.finished_shard(i);
     worker->steals = options.policy == RuntimeOptions::Policy::steal;
+    worker->own_queues = worker->steals && !options.migration_check;
     worker->in_place = options.in_place && worker->steals;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
@@ -166,11 +167,9 @@ void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young) {
                               ? worker->index
                               : runtime.next_home.fetch_add(1, std::memory_order_relaxed) % runtime.options.workers;
     task->pinned_to = static_cast<std::uint16_t>(home);
-    runtime.worker(home).pinned.push(entry);
-    if (worker == nullptr || worker->index != home) IdleSet::notify(runtime.worker(home).idle_node);
-    return;
   }
   if (task->strand != nullptr) return enter_strand(runtime, worker, task);
+  if (task->flags & task_pinned) return push_pinned(runtime, worker, task);
   if (young && worker != nullptr) return push_young(worker, entry);
   inject(runtime, entry);
 }

@@ -67,6 +67,7 @@ class Search {
   // Is there anything that this worker could run or steal? For the recheck before sleeping.
   bool something() {
     if (!runtime_.global.empty() || !worker_.inbox.empty() || !worker_.pinned.empty()) return true;
+    if (!worker_.steals) return false;
     const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
     for (unsigned i = 0; i < count; ++i)
       if (runtime_.worker(i).deque.size() >= 2 && &runtime_.worker(i) != &worker_) return true;
@@ -160,7 +161,7 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
     if (outcome == TaskWord::Wake::lost) ++counters.timers_stale;
     if (outcome != TaskWord::Wake::queue_it) return;
     ++counters.timers_fired;
-    if (task->flags & task_pinned || task->strand != nullptr) {
+    if (task->flags & task_pinned || task->strand != nullptr || owner.runtime->options.migration_check) {
       make_ready(task, WakeReason::timeout);
     } else {
       task->word.make_runnable();
@@ -191,22 +192,44 @@ void fire_timers(Worker& worker, std::int64_t now) {
   if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
 }
 
+namespace {
+
+void push_into(RuntimeCore& runtime, Worker& worker, Entry entry) {
+  worker.push_inbox(entry);
+  seam::fence(std::memory_order_seq_cst);
+  const WorkerState state = worker.state.load(std::memory_order_relaxed);
+  if (state == WorkerState::draining || state == WorkerState::dead) {
+    (void)rescue_inbox(runtime, worker);  // [WKR-3]
+  } else if (state != WorkerState::active) {
+    IdleSet::notify(worker.idle_node);
+  }
+}
+
+}  // namespace
+
+void push_elsewhere(RuntimeCore& runtime, TaskCore* task) {
+  const Entry entry(task, entry_task);
+  const unsigned count = runtime.options.workers;
+  for (unsigned i = 1; i <= count; ++i) {
+    Worker& worker = runtime.worker((task->last_worker + i) % count);
+    const WorkerState state = worker.state.load(std::memory_order_relaxed);
+    // Place 0 has no thread while nobody is in run(); those of the other base workers come.
+    const bool lives = state != WorkerState::draining && state != WorkerState::dead &&
+                       (state != WorkerState::unborn || worker.index != 0);
+    if (lives && worker.index != task->last_worker) return push_into(runtime, worker, entry);
+  }
+  inject(runtime, entry);  // there is nobody else
+}
+
 void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
   const Entry entry(task, entry_task);
+  if (runtime.options.migration_check) return push_elsewhere(runtime, task);
   Worker& last = runtime.worker(task->last_worker);
   // Towards the worker it ran on, if that one is awake and keeps up; else whoever has time.
   if (last.state.load(std::memory_order_relaxed) == WorkerState::active &&
       !last.stuck.load(std::memory_order_relaxed) && last.inbox_size.load(std::memory_order_relaxed) < 64 &&
       runtime.options.policy == RuntimeOptions::Policy::steal) {
-    last.push_inbox(entry);
-    seam::fence(std::memory_order_seq_cst);
-    const WorkerState state = last.state.load(std::memory_order_relaxed);
-    if (state == WorkerState::draining || state == WorkerState::dead) {
-      (void)rescue_inbox(runtime, last);  // [WKR-3]
-    } else if (state != WorkerState::active) {
-      IdleSet::notify(last.idle_node);
-    }
-    return;
+    return push_into(runtime, last, entry);
   }
   inject(runtime, entry);
 }

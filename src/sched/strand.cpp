@@ -30,12 +30,20 @@ void enter_strand(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
   queue_strand(runtime, worker, strand);
 }
 
-Entry unwrap_strand(Worker&, Entry entry) {
+Entry unwrap_strand(Worker& worker, Entry entry) {
   if (entry.kind() != entry_strand) [[likely]]
     return entry;
   auto* strand = entry.as<StrandCore>();
-  const std::lock_guard guard(strand->lock);
-  return strand->waiting.pop_front();
+  TaskCore* task;
+  {
+    const std::lock_guard guard(strand->lock);
+    task = strand->waiting.pop_front().as<TaskCore>();
+  }
+  if ((task->flags & task_pinned) && task->pinned_to != worker.index) {
+    push_pinned(*worker.runtime, &worker, task);  // [STR-3]
+    return {};
+  }
+  return Entry(task, entry_task);
 }
 
 void give_up_strand(Worker& worker, StrandCore* strand) {

@@ -7,6 +7,9 @@
 //   [STR-1] `active` from when the strand is put into a run queue until the task that was run for it has left its stack
 //           and nobody waits. Only who makes it active queues it, so it stands in one queue once.
 //   [STR-2] Held while a task runs, given up at every park, yield and end; taken again before the task runs on.
+//   [STR-3] A task that is pinned, too, first waits for the strand, then for its worker: whoever unwraps the strand
+//           sends it there, and it holds the strand from then on. The other way round it would hold its worker's place
+//           without the right to run.
 // Threads: any, under `lock`.
 #pragma once
 
@@ -26,7 +29,7 @@ struct StrandCore : QueueLink {
 };
 
 void enter_strand(RuntimeCore& runtime, Worker* worker, TaskCore* task);
-// If the entry is a strand: its next task, which holds it from now on.
+// If the entry is a strand: its next task, which holds it from now on; nothing if that may run elsewhere only.
 Entry unwrap_strand(Worker& worker, Entry entry);
 void give_up_strand(Worker& worker, StrandCore* strand);
 void release_strand(StrandCore* strand) noexcept;

@@ -63,6 +63,7 @@ struct Worker : WorkerCore {
   static constexpr unsigned core_cache = 64;
   static constexpr std::uint64_t usual_look_mask = 63;
 
+  bool own_queues = true;  // what it wakes stays here: the policy steals, and nothing checks migration
   ReadyQueue ready;
   Inbox inbox;  // wakes by others, and what a stuck neighbour could not run
   seam::Atomic<std::uint32_t> inbox_size{0};

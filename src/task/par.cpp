@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Relaxed: flags of a scope that only its opener and, under the parent's lock, its linker write.
+// Relaxed: who is idle is a hint; flags of a scope that only its opener and, under the parent's lock, its linker write.
 #include "weft/par.hpp"
 
 #include "fiber/bindings.hpp"
@@ -27,6 +27,15 @@ void par_close_slow(ParFrame& frame) {
   unlink_scope(scope);
   if (frame.first == nullptr) return;
   throw_failures(frame);
+}
+
+// To whoever has nothing to do, if nothing waits for him yet; else it stays here for the forker, or for this worker
+// once the forker waits. All of them into the shared queue would be run breadth first: each level of a recursion would
+// leave its stacks parked.
+void offer_shared(WorkerCore* worker, Entry job) {
+  constexpr std::uint64_t searchers_and_sleepers = 0xffffffff;  // IdleSet's layout
+  const bool somebody = (worker->idle->load(std::memory_order_relaxed) & searchers_and_sleepers) != 0;
+  if ((somebody && worker->runtime->global.empty()) || !worker->deque.push(job)) push_shared(worker, job);
 }
 
 void par_wait(ParFrame& frame) {

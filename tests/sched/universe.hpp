@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "weft/detail/seam.hpp"
 #include "weft/nursery.hpp"
@@ -111,6 +112,12 @@ bool eventually(F&& holds) {
     std::this_thread::yield();
   }
   return true;
+}
+
+// The OS thread. Not std::this_thread::get_id(), which compilers believe to be constant within a function: it is not
+// after a wait.
+inline long thread_here() {
+  return weft::detail::sys::gettid();
 }
 
 // Holds the processor: no suspension point.

@@ -180,24 +180,39 @@ TEST_CASE("handle: a closure that cannot be moved into its record throws at the 
   CHECK(runtime.stats().started == 1);
 }
 
-TEST_CASE("options: a task with a strand and a pin is refused or keeps both promises [N-006] [N-015]" *
-          doctest::skip()) {
-  // Skipped: the pin wins and the strand is not held, so two of its tasks run at once.
-  weft::run(workers(4), [] {
+TEST_CASE("options: a task with a strand and a pin keeps both promises [N-006] [N-015]") {
+  for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
+    weft::RuntimeOptions options = workers(4);
+    options.policy = policy;
+    weft::Runtime runtime(options);
     weft::Strand strand;
     std::atomic<int> inside = 0;
     std::atomic<bool> overlapped = false;
-    weft::with_nursery([&](weft::Nursery& n) {
-      for (int i = 0; i < 40; ++i) {
-        (void)n.spawn(
-            [&] {
-              if (inside.fetch_add(1) != 0) overlapped = true;
-              compute_for(50us);
-              inside.fetch_sub(1);
-            },
-            {.pinned = i % 2 == 0, .strand = &strand});
+    std::atomic<int> moved = 0;
+    std::atomic<int> done = 0;
+    const auto body = [&](bool pinned) {
+      const auto home = thread_here();
+      for (int k = 0; k < 4; ++k) {
+        if (inside.fetch_add(1) != 0) overlapped = true;
+        compute_for(20us);
+        inside.fetch_sub(1);
+        if (k == 1) weft::yield_now();
+        if (k == 2) weft::sleep(50us);
+        moved += pinned && thread_here() != home;
       }
+      ++done;
+    };
+    runtime.run([&] {
+      weft::with_nursery([&](weft::Nursery& n) {
+        for (int i = 0; i < 40; ++i) {
+          const bool pinned = i % 2 == 0;
+          // By tasks on all workers, so that the pins differ.
+          n.start([&, pinned] { (void)n.spawn([&, pinned] { body(pinned); }, {.pinned = pinned, .strand = &strand}); });
+        }
+      });
     });
     CHECK_FALSE(overlapped);
-  });
+    CHECK(moved == 0);
+    CHECK(done == 40);
+  }
 }

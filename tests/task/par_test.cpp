@@ -125,13 +125,40 @@ TEST_CASE("par: the first failure stops the other piece and comes out, the other
   });
 }
 
-// Skipped: under the global policy par calls its pieces one after the other, so the first waits for ever.
-TEST_CASE("par: pieces that wait for one another end under both policies" * doctest::skip()) {
+TEST_CASE("par: pieces that wait for one another end under both policies [N-016] [N-018]") {
   in_each_universe([](const Universe&) {
     std::atomic<bool> told = false;
     (void)weft::par([&] { until([&] { return told.load(); }); }, [&] { told = true; });
     CHECK(told);
+    told = false;
+    (void)weft::par([&] { told = true; }, [&] { until([&] { return told.load(); }); });
+    CHECK(told);
+    // Three in a ring: each waits for the one before.
+    std::atomic<int> turn = 0;
+    (void)weft::par([&] { until([&] { return turn == 1; }), turn = 2; },
+                    [&] { until([&] { return turn == 2; }), turn = 3; }, [&] { turn = 1; });
+    CHECK(turn == 3);
   });
+}
+
+namespace {
+
+int leaves(int depth) {
+  if (depth == 0) return 1;
+  const auto [a, b] = weft::par([&] { return leaves(depth - 1); }, [&] { return leaves(depth - 1); });
+  return a + b;
+}
+
+}  // namespace
+
+TEST_CASE("par: under the global policy a deep recursion does not park its whole breadth [N-016]") {
+  for (const unsigned count : {1U, 2U, 8U}) {
+    weft::RuntimeOptions options = workers(count);
+    options.policy = weft::RuntimeOptions::Policy::global;
+    weft::Runtime runtime(options);
+    CHECK(runtime.run([] { return leaves(14); }) == 1 << 14);
+    CHECK(runtime.stats().cores_made < 1000);
+  }
 }
 
 TEST_CASE("par: a stolen piece that is cancelled does not come back as an empty result [N-016] [N-018]") {

@@ -44,10 +44,11 @@ struct ParJob : Job {
 
 struct ParFrame : NurseryCore {};
 
-void par_open_slow(ParFrame& frame);        // inside an inner fiber, or with bindings
-void par_close_slow(ParFrame& frame);       // something was linked, retained or has failed; throws that
-void par_wait(ParFrame& frame);             // the job was taken: waits for its end
-void par_failed(ParFrame& frame) noexcept;  // the call here has thrown what is being handled
+void par_open_slow(ParFrame& frame);               // inside an inner fiber, or with bindings
+void par_close_slow(ParFrame& frame);              // something was linked, retained or has failed; throws that
+void offer_shared(WorkerCore* worker, Entry job);  // under the global policy
+void par_wait(ParFrame& frame);                    // the job was taken: waits for its end
+void par_failed(ParFrame& frame) noexcept;         // the call here has thrown what is being handled
 
 [[gnu::always_inline]] inline void par_open(ParFrame& frame, FiberCore* here) {
   TaskCore* task = here->root->task;
@@ -84,7 +85,7 @@ template <class F, class G>
 [[gnu::always_inline]] inline std::pair<CallResult<F>, CallResult<G>> fork_join(F& there, G& here) {
   FiberCore* self = current_core();
   WorkerCore* worker = self->root->worker;
-  if (worker == nullptr || !worker->steals) [[unlikely]] {
+  if (worker == nullptr) [[unlikely]] {
     auto first = call_for_value(there);
     return {std::move(first), call_for_value(here)};
   }
@@ -94,7 +95,11 @@ template <class F, class G>
   job.frame = &frame;
   job.body = &there;
   par_open(frame, self);
-  push_young(worker, Entry(&job, entry_job));
+  if (worker->steals) [[likely]] {
+    push_young(worker, Entry(&job, entry_job));
+  } else {
+    offer_shared(worker, Entry(&job, entry_job));
+  }
   std::optional<CallResult<G>> mine;
   try {
     mine.emplace(call_for_value(here));

@@ -58,7 +58,6 @@ enum TaskFlag : std::uint16_t {
   task_thread = 32,        // a plain thread's: waking it is a futex wake
   task_observed = 64,      // somebody looked at its outcome
   task_named = 128,        // `name` was copied
-  task_migrate = 256,      // migration_check: next time elsewhere
   task_in_place = 512,     // runs on its joiner's stack
   task_held = 8192,        // by a handle that its joiner is just using: it cannot be dropped meanwhile
   task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
