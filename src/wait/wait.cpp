@@ -3,6 +3,22 @@
 #include "sched/park.hpp"
 #include "weft/detail/wait_core.hpp"
 
+namespace weft::inline v0 {
+
+const char* to_string(WaitResult result) {
+  switch (result) {
+    case WaitResult::done:
+      return "done";
+    case WaitResult::timed_out:
+      return "timed_out";
+    case WaitResult::cancelled:
+      return "cancelled";
+  }
+  return "?";
+}
+
+}  // namespace weft::inline v0
+
 namespace weft::inline v0::detail {
 
 bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end) {

@@ -22,11 +22,20 @@
 // Threads: any; a plain thread has a task, too, and sleeps on a futex.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 
 #include "weft/detail/task_core.hpp"
 #include "weft/detail/wait_list.hpp"
+
+namespace weft::inline v0 {
+
+// How a wait ended, from the forms that never throw.
+enum class [[nodiscard]] WaitResult : std::uint8_t { done, timed_out, cancelled };
+const char* to_string(WaitResult result);
+
+}  // namespace weft::inline v0
 
 namespace weft::inline v0::detail {
 
@@ -41,10 +50,8 @@ enum class Raise : std::uint8_t {
   quietly,  // the wait ends, nothing is thrown
 };
 
-enum class [[nodiscard]] Published : bool { done, parking };
-
 // How a wait ended.
-enum class [[nodiscard]] WaitEnd : std::uint8_t { done, timed_out, cancelled };
+using WaitEnd = WaitResult;
 
 template <class W>
 concept Waitable = requires(W& w, TaskCore& task) {
@@ -69,16 +76,23 @@ bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end);
 // Of a wait that begin_round has begun and that published nothing.
 void end_round(WaitRound& round);
 
+// time_point::max() is "never".
+inline std::int64_t deadline_at(std::chrono::steady_clock::time_point when) {
+  if (when == std::chrono::steady_clock::time_point::max()) return seam::no_deadline;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
+}
+
 // The claimed task runs on. After the object's unlock.
 void deliver_wake(TaskCore* task);
 inline void deliver_all(Claimed& claimed) {
   if (!claimed.empty()) claimed.deliver([](TaskCore* task) { deliver_wake(task); });
 }
 
+// `offered`: who catches waits has been asked already [WAIT-5].
 template <Waitable W>
-WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise) {
+WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
   if (waitable.try_complete()) return WaitEnd::done;
-  WaitRound round{nullptr, deadline, raise, false};
+  WaitRound round{nullptr, deadline, raise, offered};
   WaitEnd end = WaitEnd::done;
   for (;;) {
     const WaitInfo info = waitable.info();

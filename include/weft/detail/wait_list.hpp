@@ -24,6 +24,9 @@
 
 namespace weft::inline v0::detail {
 
+// What publishing a wait led to: it is done, and the task is RUNNING still, or it is linked and PARKING.
+enum class [[nodiscard]] Published : bool { done, parking };
+
 template <class Task>
 struct WaitNodeOf {
   WaitNodeOf* next = nullptr;
@@ -50,6 +53,15 @@ class WaitListOf {
     node.linked = true;
     (tail_ != nullptr ? tail_->next : head_) = &node;
     tail_ = &node;
+  }
+
+  // Before all others: it was at the head already, and what woke it was gone again.
+  void push_front(Node& node) {
+    node.prev = nullptr;
+    node.next = head_;
+    node.linked = true;
+    (head_ != nullptr ? head_->prev : tail_) = &node;
+    head_ = &node;
   }
 
   // Whatever ended its wait; does nothing if it is out already.
