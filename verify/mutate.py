@@ -25,7 +25,9 @@ def read_table(path):
             _, name, header, *exports = line.split()
             if not exports:
                 sys.exit(f"{where}: a mutant exports at least one class")
-            current = {"name": name, "header": header, "exports": exports, "patches": [], "where": where}
+            header, _, user = header.partition("@")  # broken header, and the one that is wanted if it only includes it
+            current = {"name": name, "header": header, "root": user or header, "exports": exports, "patches": [],
+                       "where": where}
             mutants.append(current)
         elif line[0] in "-+" and current is not None:
             patches = current["patches"]
@@ -71,10 +73,10 @@ def bundle(root, mutant):
             elif line.strip() != "#pragma once" and not line.startswith("//"):
                 body.append(line)
         body = "\n".join(body)
-        mutant["space"] = NAMESPACE.search(body)[1]  # in the end: of the broken header
+        mutant["space"] = NAMESPACE.search(body)[1]  # in the end: of the header that was asked for
         parts.append(NAMESPACE.sub(rf"namespace weft::inline v0::\1::mutants::{mutant['name']} {{", body))
 
-    add(mutant["header"])
+    add(mutant["root"])
     return outer, parts, done.values()
 
 

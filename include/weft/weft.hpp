@@ -4,6 +4,8 @@
 
 #include "weft/barrier.hpp"
 #include "weft/blocking.hpp"
+#include "weft/channel.hpp"
+#include "weft/channel_status.hpp"
 #include "weft/cond_var.hpp"
 #include "weft/dump.hpp"
 #include "weft/dyn.hpp"

@@ -88,10 +88,9 @@ inline void deliver_all(Claimed& claimed) {
   if (!claimed.empty()) claimed.deliver([](TaskCore* task) { deliver_wake(task); });
 }
 
-// `offered`: who catches waits has been asked already [WAIT-5].
+// For who has just looked: the next look is publish()'s. `offered`: who catches waits has been asked already [WAIT-5].
 template <Waitable W>
-WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
-  if (waitable.try_complete()) return WaitEnd::done;
+WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
   WaitRound round{nullptr, deadline, raise, offered};
   WaitEnd end = WaitEnd::done;
   for (;;) {
@@ -107,6 +106,12 @@ WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = 
     if (!go_on(round, reason, end)) return end;
     if (waitable.try_complete()) return WaitEnd::done;
   }
+}
+
+template <Waitable W>
+WaitEnd wait_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
+  if (waitable.try_complete()) return WaitEnd::done;
+  return park_on(waitable, deadline, raise, offered);
 }
 
 }  // namespace weft::inline v0::detail

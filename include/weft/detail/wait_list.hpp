@@ -18,6 +18,7 @@
 // Threads: any, under the object's lock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "weft/detail/task_word.hpp"
@@ -44,14 +45,23 @@ class WaitListOf {
  public:
   using Node = WaitNodeOf<Task>;
 
-  bool empty() const { return head_ == nullptr; }
+  bool empty() const { return first() == nullptr; }  // without the lock: advice
   Node* first() const { return head_; }
+  std::size_t count() const {
+    std::size_t nodes = 0;
+    for (const Node* node = head_; node != nullptr; node = node->next) ++nodes;
+    return nodes;
+  }
 
   void push(Node& node) {
     node.next = nullptr;
     node.prev = tail_;
     node.linked = true;
-    (tail_ != nullptr ? tail_->next : head_) = &node;
+    if (tail_ != nullptr) {
+      tail_->next = &node;
+    } else {
+      head_ = &node;
+    }
     tail_ = &node;
   }
 
@@ -68,14 +78,18 @@ class WaitListOf {
   void remove(Node& node) {
     if (!node.linked) return;
     node.linked = false;
-    (node.prev != nullptr ? node.prev->next : head_) = node.next;
+    if (node.prev != nullptr) {
+      node.prev->next = node.next;
+    } else {
+      head_ = node.next;
+    }
     (node.next != nullptr ? node.next->prev : tail_) = node.prev;
   }
 
   // The oldest wait that is still open is now the caller's to end, its node taken out; null if there is none.
   Node* claim_first(WakeReason reason) {
-    while (head_ != nullptr) {
-      if (Node* node = claim(*head_, reason)) return node;
+    while (Node* oldest = head_) {
+      if (Node* node = claim(*oldest, reason)) return node;
     }
     return nullptr;
   }
@@ -90,7 +104,7 @@ class WaitListOf {
   }
 
  private:
-  Node* head_ = nullptr;
+  seam::Guessed<Node*> head_ = nullptr;
   Node* tail_ = nullptr;
 };
 
