@@ -60,8 +60,9 @@ class ScopeGuard {
 
 std::int64_t deadline_after(std::chrono::nanoseconds span);  // throws for a negative span
 void request_scope(ScopeCore& scope, CancelReason reason);
-void open_scope(ScopeCore& scope, TaskCore* task, std::uint8_t flags, std::int64_t deadline);
-void close_scope(ScopeCore& scope, TaskCore* task);
+// `self`: the running fiber.
+void open_scope(ScopeCore& scope, TaskCore* task, FiberCore* self, std::uint8_t flags, std::int64_t deadline);
+void close_scope(ScopeCore& scope, TaskCore* task, FiberCore* self);
 // The running task's; makes one for a plain thread.
 TaskCore* task_here();
 

@@ -53,7 +53,10 @@ inline bool has_ended(const TaskCore* task) {
 inline void drop_handle(TaskCore* task) noexcept {
   if ((task->life.load(std::memory_order_acquire) & life_ended) &&
       !(task->flags & (task_failed | task_has_result | task_named))) [[likely]] {
-    if (WorkerCore* worker = this_worker()) return give_record(worker, task);
+    if (WorkerCore* worker = this_worker()) {
+      task->word.make_free();
+      return give_record(worker, task);
+    }
   }
   drop_handle_slow(task);
 }
@@ -83,7 +86,7 @@ class [[nodiscard]] Task {
   // The same by a handle that is used up, std::move(task).join() or spawn(...).join(): the cheapest.
   T join() && {
     detail::TaskCore* core = checked();
-    detail::WorkerCore* worker = detail::has_ended(core) ? nullptr : detail::join_last_handle(core);
+    detail::WorkerCore* worker = detail::join_last_handle(core);
     if (worker == nullptr) [[unlikely]] {
       Task& named = *this;
       return named.join();

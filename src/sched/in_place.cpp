@@ -15,17 +15,16 @@
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "sched/task_end.hpp"
+#include "sched/waiters.hpp"
 #include "weft/detail/nursery_core.hpp"
 #include "weft/task.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
 
-// May tasks run on the stack at hand, below what stands there now? Half of it must be left.
-[[gnu::always_inline]] inline bool room_in_place(const TaskCore& joiner, const FiberCore& self) {
-  if ((joiner.flags & (task_pinned | task_big_stack | task_thread)) || joiner.strand != nullptr) return false;
-  const std::uintptr_t floor = self.slot.floor();
-  return stack_pointer() - floor >= (reinterpret_cast<std::uintptr_t>(&self) - floor) / 2;
+// Asked elsewhere than in the fiber that opened the nursery, on another stack therefore.
+[[gnu::noinline]] bool room_in_place(const TaskCore& joiner, const FiberCore& self) {
+  return stack_pointer() >= in_place_floor(joiner, self);
 }
 
 // The child runs inside an inner fiber, or bindings are about.
@@ -54,60 +53,36 @@ enum class Ran : std::uint8_t {
   plainly,  // Young::last only: it never waited; its record is the joiner's
 };
 
-// The plain case: on a virtual core's own frames, without bindings. True: it ended plainly.
+// It never left this stack, and nothing but its word and its result is left of it.
 template <Young young>
-[[gnu::always_inline]] inline bool run_here(WorkerCore* worker, FiberCore* root, NurseryCore& nursery, TaskCore* child,
-                                            TaskMoment running) {
-  ThreadEh* thread = root->thread_eh;
-  const EhGlobals eh{thread->caught, thread->uncaught, 0};
-  const bool clean = eh.caught == nullptr && eh.uncaught == 0;
-  if (!clean) [[unlikely]]
-    *thread = {nullptr, 0};
-  bool ended = false;
-#if defined(WEFT_CONTEXT_BOOST)
-  (void)worker;
-  (void)nursery;
-  (void)running;
-  run_body(child);
-#else
-  _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
-  // If it never parked nor yielded it is still on this worker, and has no timer; but it may have registered, bound
-  // something, or have a name.
-  constexpr std::uint16_t plain_end = task_in_place | task_held | task_has_result;
-  if (young != Young::any && exception == nullptr && child->word.still(running) && child->top == nullptr &&
-      (child->flags & ~plain_end) == 0 && root->bindings == nullptr) [[likely]] {
-    child->word.finish_from(running);
-    if (young == Young::last) {
-      ended = true;
-    } else {
-      ended = !JoinList::anybody(child->waiters);
-      if (ended) child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
-    }
-  }
-  if (ended) [[likely]] {
-    worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    --nursery.plain;
+[[gnu::always_inline]] inline bool end_plainly(WorkerCore* worker, NurseryCore& nursery, TaskCore* child) {
+  if (young == Young::any && child->life.load(std::memory_order_relaxed) != life_dropped) return false;
+  if (young == Young::held) {
+    child->word.finish(false);
+    if (JoinList::anybody(child->waiters)) [[unlikely]]
+      wake_waiters(*child);
+    child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
   } else {
-    end_with(child, exception);
+    child->word.end_free();  // nobody else knows it any more
   }
-#endif
-  if (!clean) [[unlikely]]
-    *root->thread_eh = {eh.caught, eh.uncaught};
-  return ended;
+  worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  --nursery.plain;
+  if (young == Young::any) give_record(worker, child);
+  return true;
 }
 
 template <Young young>
 [[gnu::always_inline]] inline Ran run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
   FiberCore* root = self->root;
-  WorkerCore* worker = root->worker;
   TaskCore* joiner = nursery.owner;
-  if (worker == nullptr || !worker->in_place || !room_in_place(*joiner, *self)) [[unlikely]]
+  if (self == nursery.here ? stack_pointer() < nursery.floor : !room_in_place(*joiner, *self)) [[unlikely]]
     return Ran::no;
   // A child starts with the default floating-point words; only switches change them. An interrupt is for who waits: a
   // join is a suspension point wherever the child runs.
   constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt;
   if (root->alert.load(std::memory_order_relaxed) & not_here) [[unlikely]]
     return Ran::no;
+  WorkerCore* worker = root->worker;
   const Entry entry = worker->deque.pop();
   if (!entry) return Ran::no;
   TaskCore* child = young == Young::any ? entry.as<TaskCore>() : wanted;
@@ -122,19 +97,35 @@ template <Young young>
   const TaskMoment joining = joiner->word.join_in_place();
   child->root = root;
   child->flags |= static_cast<std::uint16_t>(task_in_place | (young == Young::any ? 0 : task_held));
-  const TaskMoment running = child->word.start_on(worker->index + 1);
+  child->word.start_on(worker->index + 1);
   root->task = child;
   root->interrupts = &child->interrupts;
   if (young != Young::last) seam::light_fence();  // pairs with the heavy fence of interrupt_task
+  const std::uint32_t asked = child->life.load(std::memory_order_relaxed) & ~std::uint32_t{life_dropped};
+  const ThreadEh* thread = root->thread_eh;
   const bool plain =
-      self == root && self->bindings == nullptr && child->bindings == nullptr &&
-      child->interrupts.load(std::memory_order_relaxed) == 0 &&
-      nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire) &&
-      child->own_cancel() == CancelReason::none;
-  bool plainly = false;
+      self == root && self->bindings == nullptr && child->bindings == nullptr && asked == 0 &&
+      thread->caught == nullptr && thread->uncaught == 0 &&
+      nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
+#if !defined(WEFT_CONTEXT_BOOST)
   if (plain) [[likely]] {
-    plainly = run_here<young>(worker, root, nursery, child, running);
-  } else {
+    _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
+    // If it never parked nor yielded, nor a child of its own here, it is still on this worker, and has no timer; but it
+    // may have registered, bound something, or have a name.
+    constexpr std::uint16_t plain_end = task_in_place | task_held | (young == Young::any ? 0 : task_has_result);
+    if (exception == nullptr && root->worker == worker && child->top == nullptr && (child->flags & ~plain_end) == 0 &&
+        root->bindings == nullptr && end_plainly<young>(worker, nursery, child)) [[likely]] {
+      root->task = joiner;
+      root->interrupts = &joiner->interrupts;
+      joiner->word.joined(joining);
+      if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+      return Ran::plainly;
+    }
+    end_with(child, exception);
+  } else
+#endif
+  {
     if (child->interrupts.load(std::memory_order_relaxed) != 0)
       root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
     run_inside_boundary(self, child);
@@ -148,7 +139,7 @@ template <Young young>
   } else {
     (void)joiner->word.run_on(root->worker->index + 1);
   }
-  return plainly ? Ran::plainly : Ran::yes;
+  return Ran::yes;
 }
 
 // The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
@@ -170,6 +161,15 @@ template <Young young>
 }
 
 }  // namespace
+
+std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self) {
+  const WorkerCore* worker = self.root->worker;
+  if (worker == nullptr || !worker->in_place || (joiner.flags & (task_pinned | task_big_stack | task_thread)) ||
+      joiner.strand != nullptr)
+    return ~std::uintptr_t{0};
+  const std::uintptr_t floor = self.slot.floor();
+  return floor + (reinterpret_cast<std::uintptr_t>(&self) - floor) / 2;
+}
 
 bool run_own_child(NurseryCore& nursery, FiberCore* self) {
   return run_young<Young::any>(nursery, self, nullptr) != Ran::no;

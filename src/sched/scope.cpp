@@ -209,7 +209,7 @@ void raise_cancelled(TaskCore& task, const CancelView& view) {
   throw Cancelled(view.scope, view.reason);
 }
 
-void open_scope(ScopeCore& scope, TaskCore* task, std::uint8_t flags, std::int64_t deadline) {
+void open_scope(ScopeCore& scope, TaskCore* task, FiberCore* self, std::uint8_t flags, std::int64_t deadline) {
   ScopeCore* parent = task->scope;
   scope.parent = parent;
   scope.owner = task;
@@ -223,16 +223,14 @@ void open_scope(ScopeCore& scope, TaskCore* task, std::uint8_t flags, std::int64
   }
   if (flags != 0) scope.flags.store(flags, std::memory_order_relaxed);
   task->scope = &scope;
-  FiberCore* self = current_core();
   if (!(self->flags & flag_root)) [[unlikely]] {
     ++self->open_scopes;
     self->root->alert.fetch_or(alert_scope, std::memory_order_relaxed);
   }
 }
 
-void close_scope(ScopeCore& scope, TaskCore* task) {
+void close_scope(ScopeCore& scope, TaskCore* task, FiberCore* self) {
   task->scope = scope.parent;
-  FiberCore* self = current_core();
   if (!(self->flags & flag_root)) [[unlikely]]
     --self->open_scopes;
   unlink_scope(scope);
@@ -243,11 +241,11 @@ void unlink_scope(ScopeCore& scope) {
 }
 
 ScopeGuard::ScopeGuard(std::uint8_t flags, std::int64_t deadline) : task_(task_here()) {
-  open_scope(core_, task_, flags, deadline);
+  open_scope(core_, task_, current_core(), flags, deadline);
 }
 
 ScopeGuard::~ScopeGuard() {
-  close_scope(core_, task_);
+  close_scope(core_, task_, current_core());
 }
 
 std::int64_t deadline_after(std::chrono::nanoseconds span) {

@@ -69,7 +69,7 @@ void cancel_task(TaskCore* task) {
 }
 
 void interrupt_task(TaskCore* task) {
-  if (task->life.fetch_or(life_asking, std::memory_order_acq_rel) & life_ended) return;
+  if (task->life.fetch_or(life_asking | life_interrupted, std::memory_order_acq_rel) & life_ended) return;
   task->interrupts.fetch_add(1, std::memory_order_seq_cst);
   seam::heavy_fence();  // pairs with run_task's: it sees the interrupt, or this its root
   if (task->word.look().state() != TaskState::fresh)

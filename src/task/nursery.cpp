@@ -33,12 +33,15 @@ std::exception_ptr take_failures(NurseryCore& nursery) {
 }  // namespace
 
 void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
-  TaskCore* task = task_here();
+  FiberCore* self = current_core();
+  TaskCore* task = self->root->task != nullptr ? self->root->task : task_here();
   nursery.owner = task;
-  nursery.here = current_core();
+  nursery.here = self;
+  nursery.floor = in_place_floor(*task, *self);
   std::int64_t deadline = seam::no_deadline;
   if (options.deadline != std::chrono::nanoseconds::max()) deadline = deadline_after(options.deadline);
-  open_scope(nursery.scope, task, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)), deadline);
+  open_scope(nursery.scope, task, self, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)),
+             deadline);
 }
 
 void throw_failures(NurseryCore& nursery) {
@@ -57,14 +60,14 @@ std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failur
     }
   }
   join_children(nursery);
-  close_scope(nursery.scope, nursery.owner);
+  close_scope(nursery.scope, nursery.owner, nursery.here);
   return nursery.first != nullptr ? take_failures(nursery) : failure;
 }
 
 void close_quiet_nursery(NurseryCore& nursery) {
   if (!nursery.count.none_left(nursery.plain)) join_children(nursery);
   if (nursery.first == nullptr) [[likely]]
-    return close_scope(nursery.scope, nursery.owner);
+    return close_scope(nursery.scope, nursery.owner, nursery.here);
   std::rethrow_exception(close_nursery(nursery, nullptr));
 }
 

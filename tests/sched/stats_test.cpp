@@ -61,10 +61,12 @@ TEST_CASE("stats: the text says what stats() says, with and without sysmon [W-08
     RuntimeOptions options = with_workers(2);
     options.sysmon = sysmon;
     Runtime runtime(options);
-    runtime.run([] {
+    runtime.run([&] {
       with_nursery([](Nursery& nursery) {
         for (int i = 0; i < 10; ++i) nursery.start([] { sleep(1ms); });
       });
+      // Its thread may not have come to its first sample yet.
+      while (sysmon && parse(runtime.stats_text()).at("samples") == 0) yield_now();
     });
     CHECK(runtime.shutdown());
     const auto values = parse(runtime.stats_text());

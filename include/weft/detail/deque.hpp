@@ -107,7 +107,8 @@ class Deque {
     Entry entry;
     if (left == 0) {
       // Nobody steals: whoever begins now sees bottom_ as it is, and that the deque is empty [DEQ-6].
-      if (alone) return buffer->get(index);
+      if (alone) [[likely]]
+        return buffer->get(index);
       // seq_cst: one total order with the thieves' CAS and the fences; the loser leaves the entry alone [DEQ-1].
       if (top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
         entry = buffer->get(index);
@@ -189,10 +190,12 @@ class Deque {
     }
     std::size_t capacity() const { return mask_ + 1; }
     // relaxed: bottom_ and buffer_ publish the slots.
-    void put(std::uint64_t index, Entry entry) {
+    [[gnu::always_inline]] void put(std::uint64_t index, Entry entry) {
       slots()[index & mask_].store(entry.word(), std::memory_order_relaxed);
     }
-    Entry get(std::uint64_t index) { return Entry::from_word(slots()[index & mask_].load(std::memory_order_relaxed)); }
+    [[gnu::always_inline]] Entry get(std::uint64_t index) {
+      return Entry::from_word(slots()[index & mask_].load(std::memory_order_relaxed));
+    }
 
     Owner older;  // [DEQ-4]
 

@@ -20,9 +20,10 @@ namespace weft::inline v0::detail {
 struct NurseryCore {
   ScopeCore scope;
   TaskCore* owner = nullptr;
-  FiberCore* here = nullptr;  // that opened it: whoever uses it is most likely there
-  std::int32_t plain = 0;     // [NUR-1]
-  std::uint32_t limit = 0;    // most children at a time; 0: any number
+  FiberCore* here = nullptr;                  // that opened it: whoever uses it is most likely there
+  std::uintptr_t floor = ~std::uintptr_t{0};  // children run in place on `here` while its stack pointer is above
+  std::int32_t plain = 0;                     // [NUR-1]
+  std::uint32_t limit = 0;                    // most children at a time; 0: any number
   CountWord count;
   std::exception_ptr first;                           // guarded by scope.lock
   std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
@@ -34,6 +35,9 @@ void join_children(NurseryCore& nursery);
 // Runs a child of this nursery that is still at the young end of the caller's deque on the caller's stack. False: there
 // is none, or it must not.
 bool run_own_child(NurseryCore& nursery, FiberCore* self);
+// How far down a stack must not reach when tasks are to run in place on it: half of it must be left. The highest
+// address: they must not at all.
+std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self);
 // Throws the first failure, with the others beside it.
 [[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.

@@ -69,7 +69,8 @@ enum TaskFlag : std::uint16_t {
 enum TaskLife : std::uint32_t {
   life_ended = 1,
   life_dropped = 2,
-  life_asking = 4,  // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
+  life_interrupted = 8,  // by its handle, at any time before
+  life_asking = 4,       // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
 };
 inline constexpr unsigned life_cancel_shift = 8;  // CancelReason, of who cancelled it by its handle
 

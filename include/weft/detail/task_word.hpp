@@ -129,6 +129,11 @@ class TaskWord {
     set(TaskState::fresh, 0, std::memory_order_relaxed);
   }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
+  // running -> free: nobody is left to see that it is done.
+  void end_free() {
+    WEFT_DEBUG(is(TaskState::running), "only a running task ends");
+    set(TaskState::free, 0, std::memory_order_release);
+  }
   void suspend() {
     WEFT_DEBUG(is(TaskState::running), "only a running task suspends");
     set(TaskState::suspended, 0, std::memory_order_release);
@@ -145,20 +150,10 @@ class TaskWord {
     WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
     word_.store(was.bits(), std::memory_order_release);
   }
-  // fresh -> running -> done without a wait in between: nobody else has written, the ticket is the same.
-  TaskMoment start_on(unsigned owner) {
+  // fresh -> running on its joiner's stack.
+  void start_on(unsigned owner) {
     WEFT_DEBUG(is(TaskState::fresh), "only a new task starts");
-    const std::uint64_t ticket = mine().bits() & TaskMoment::ticket_mask;
-    const TaskMoment now(ticket | std::uint64_t{owner} << TaskMoment::owner_shift |
-                         static_cast<std::uint64_t>(TaskState::running));
-    word_.store(now.bits(), std::memory_order_release);
-    return now;
-  }
-  bool still(TaskMoment now) const { return mine().bits() == now.bits(); }
-  void finish_from(TaskMoment now) {
-    WEFT_DEBUG(is(TaskState::running), "only a running task ends");
-    word_.store((now.bits() & TaskMoment::ticket_mask) | static_cast<std::uint64_t>(TaskState::done),
-                std::memory_order_release);
+    set(TaskState::running, owner, std::memory_order_release);
   }
   // fresh: it was never run.
   void finish(bool cancelled) {
@@ -245,7 +240,7 @@ class TaskWord {
   bool is(TaskState state) const { return mine().state() == state; }
   bool is_over() const { return mine().state() >= TaskState::done; }
   TaskMoment mine() const { return TaskMoment(word_.load(std::memory_order_relaxed)); }
-  void set(TaskState state, unsigned owner, std::memory_order order) {
+  [[gnu::always_inline]] void set(TaskState state, unsigned owner, std::memory_order order) {
     word_.store(TaskMoment(state, mine().ticket(), owner).bits(), order);
   }
 
