@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Storms over the scheduler, with exact sums at the end of each round.
-//   sched_stress [--kind park|spawn|cancel|timers|churn|crowd|all] [--seconds N] [--seed N] [--workers N]
+//   sched_stress [--kind park|spawn|cancel|timers|churn|crowd|stall|elastic|all] [--seconds N] [--seed N] [--workers N]
 // A round that finds a wrong sum prints kind, seed and round, and ends the program with 1. A round that does not end
 // within 60 s prints the tasks that live and the threads, and ends it by abort: never a hang.
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -73,6 +78,11 @@ void equal(const char* what, std::uint64_t got, std::uint64_t expected) {
 void compute(std::chrono::nanoseconds span) {
   const auto until = Clock::now() + span;
   while (Clock::now() < until) weft::seam::pause();
+}
+
+// Not std::this_thread::get_id(), which compilers believe to be constant within a function.
+long thread_here() {
+  return syscall(SYS_gettid);
 }
 
 // Counts what lives; closures and results hold one.
@@ -438,11 +448,11 @@ void crowd_storm(Dice& dice) {
       for (int i = 0; i < 8; ++i) {
         (void)n.spawn(
             [&moved] {
-              const auto mine = std::this_thread::get_id();
+              const long mine = thread_here();
               for (int k = 0; k < 100; ++k) {
                 weft::yield_now();
                 if (k % 25 == 0) weft::sleep(10us);
-                if (std::this_thread::get_id() != mine) ++moved;
+                if (thread_here() != mine) ++moved;
               }
             },
             {.pinned = true});
@@ -460,12 +470,159 @@ void crowd_storm(Dice& dice) {
   equal("results to threads", from_threads, 150);
 }
 
+// --- stall: one of the others, while threads stop where they stand: each by itself in a signal handler, and all of
+// them by SIGSTOP.
+std::atomic<std::uint64_t> stalled_threads{0};
+std::atomic<std::uint64_t> stopped_processes{0};
+
+void nap(std::chrono::nanoseconds span) {
+  timespec left{static_cast<time_t>(span.count() / 1'000'000'000), static_cast<long>(span.count() % 1'000'000'000)};
+  while (nanosleep(&left, &left) != 0) {
+  }
+}
+
+void on_stall(int, siginfo_t* info, void*) {
+  const int kept = errno;
+  stalled_threads.fetch_add(1, std::memory_order_relaxed);
+  nap(std::chrono::microseconds(info->si_value.sival_int));
+  errno = kept;
+}
+
+// A process of its own that stops this one for as long as it is told, and lets it go on.
+class Stopper {
+ public:
+  void start() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
+    const pid_t parent = getpid();
+    if (fork() == 0) {
+      (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(ends[1]);
+      std::int64_t span = 0;
+      while (read(ends[0], &span, sizeof span) == static_cast<ssize_t>(sizeof span)) {
+        (void)kill(parent, SIGSTOP);
+        nap(std::chrono::nanoseconds(span));
+        (void)kill(parent, SIGCONT);
+      }
+      _exit(0);
+    }
+    close(ends[0]);
+    end_ = ends[1];
+  }
+  void stop_all(std::chrono::nanoseconds span) {
+    const std::int64_t ns = span.count();
+    if (write(end_, &ns, sizeof ns) == static_cast<ssize_t>(sizeof ns)) ++stopped_processes;
+  }
+
+ private:
+  int end_ = -1;
+} stopper;
+
+// Any thread of this process but the caller; 0 if there is none.
+long some_thread(Dice& dice) {
+  std::vector<long> ids;
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return 0;
+  const long self = thread_here();
+  while (const dirent* entry = readdir(folder)) {
+    const long id = std::strtol(entry->d_name, nullptr, 10);
+    if (id != 0 && id != self) ids.push_back(id);
+  }
+  closedir(folder);
+  return ids.empty() ? 0 : ids[dice.below(ids.size())];
+}
+
+void stall_storm(Dice& dice) {
+  constexpr void (*victims[])(Dice&) = {park_storm, cancel_storm, timer_storm, churn_storm, crowd_storm};
+  std::atomic<bool> stop = false;
+  std::thread staller([&, own = Dice(dice())]() mutable {
+    while (!stop) {
+      siginfo_t info{};
+      info.si_code = SI_QUEUE;
+      info.si_pid = getpid();
+      info.si_value.sival_int = static_cast<int>(own.one_in(8) ? own.below(15'000) : own.below(500));
+      if (const long thread = some_thread(own)) (void)syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, SIGUSR2, &info);
+      if (own.one_in(50)) stopper.stop_all(own.span(5'000'000));
+      nap(own.span(300'000));
+    }
+  });
+  victims[dice.below(std::size(victims))](dice);
+  stop = true;
+  staller.join();
+}
+
+// --- elastic: every worker sits in read(2) while there is work, so that others come; then they go again.
+std::atomic<std::uint64_t> promoted_workers{0};
+
+void elastic_storm(Dice& dice) {
+  weft::RuntimeOptions options = some_options(dice);
+  options.workers = 1 + static_cast<unsigned>(dice.below(std::min(most_workers, 4u)));
+  options.max_workers = options.workers + 1 + static_cast<unsigned>(dice.below(options.workers + 1));
+  options.sysmon_period = 100us;
+  options.stall_after = 1ms;
+  options.scale_interval = 1ms;
+  options.temp_idle_timeout = 5ms;
+  options.stall_report = false;
+  Watched runtime(options);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
+  for (std::uint64_t bursts = 1 + dice.below(3); bursts > 0; --bursts) {
+    const std::uint64_t count = 50 + dice.below(500);
+    std::atomic<std::uint64_t> sum = 0;
+    std::atomic<std::uint64_t> ended = 0;
+    std::atomic<std::uint64_t> blocked = 0;
+    const auto small = [&](std::uint64_t i, Dice own) {
+      if (own.one_in(4)) weft::yield_now();
+      if (own.one_in(4)) weft::sleep(own.span(200'000));
+      if (own.one_in(16)) compute(own.span(100'000));
+      if (own.one_in(64)) nap(own.span(3'000'000));  // one more who blocks
+      sum += i;
+      ++ended;
+    };
+    std::thread outside([&, own = Dice(dice())]() mutable {
+      for (std::uint64_t i = count; i < 2 * count; ++i) {
+        (void)runtime->go([&small, i, mine = Dice(own())] { small(i, mine); });
+        if (own.one_in(16)) nap(own.span(100'000));
+      }
+    });
+    runtime->run([&] {
+      weft::with_nursery([&](weft::Nursery& n) {
+        for (unsigned i = 0; i < options.workers; ++i) {
+          n.start([&] {
+            ++blocked;
+            char byte = 0;
+            while (read(ends[0], &byte, 1) != 1) {
+            }
+          });
+        }
+        for (std::uint64_t i = 0; i < count; ++i) n.start([&small, i, mine = Dice(dice())] { small(i, mine); });
+        // Nobody lets the blocked ones go before everything else has ended: without help this is the end.
+        while (ended != 2 * count || blocked != options.workers) weft::sleep(100us);
+        for (unsigned i = 0; i < options.workers; ++i)
+          if (write(ends[1], "x", 1) != 1) std::abort();
+      });
+    });
+    outside.join();
+    equal("sum of the small ones", sum, 2 * count * (2 * count - 1) / 2);
+    // Whoever came goes again; a place that nobody runs in is worker 0's.
+    while (runtime->stats().workers > options.workers - 1 || runtime->stats().retired != runtime->stats().promoted)
+      std::this_thread::sleep_for(200us);
+  }
+  close(ends[0]);
+  close(ends[1]);
+  promoted_workers += runtime->stats().promoted;
+  if (runtime->stats().promoted == 0) wrong("temporary workers", 0, 1);
+  (void)runtime->shutdown();
+  runtime.at_rest();
+}
+
 struct Kind {
   const char* name;
   void (*round)(Dice&);
 };
-constexpr Kind kinds[] = {{"park", park_storm},    {"spawn", spawn_storm}, {"cancel", cancel_storm},
-                          {"timers", timer_storm}, {"churn", churn_storm}, {"crowd", crowd_storm}};
+constexpr Kind kinds[] = {{"park", park_storm},    {"spawn", spawn_storm},    {"cancel", cancel_storm},
+                          {"timers", timer_storm}, {"churn", churn_storm},    {"crowd", crowd_storm},
+                          {"stall", stall_storm},  {"elastic", elastic_storm}};
 
 void show_threads() {
   DIR* folder = opendir("/proc/self/task");
@@ -523,6 +680,12 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  // Before there are other threads.
+  stopper.start();
+  struct sigaction action{};
+  action.sa_sigaction = on_stall;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  if (sigaction(SIGUSR2, &action, nullptr) != 0) return 2;
   std::atomic<bool> over = false;
   std::thread watchdog([&] { watch(over); });
   bool any = false;
@@ -544,6 +707,9 @@ int main(int argc, char** argv) {
   }
   over = true;
   watchdog.join();
+  std::printf("threads stalled %llu, process stopped %llu, temporary workers %llu\n",
+              static_cast<unsigned long long>(stalled_threads), static_cast<unsigned long long>(stopped_processes),
+              static_cast<unsigned long long>(promoted_workers));
   if (!any) std::fprintf(stderr, "no such kind: %s\n", wanted.c_str());
   return any ? 0 : 2;
 }
