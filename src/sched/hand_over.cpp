@@ -56,11 +56,7 @@ void hand_over_timers(Worker& worker) {
 }  // namespace
 
 std::size_t rescue_inbox(RuntimeCore& runtime, Worker& from) {
-  if (from.inbox.empty()) return 0;
-  Chain taken = from.inbox.take_all();
-  const std::size_t moved = inject_all(runtime, taken);
-  from.inbox_size.fetch_sub(static_cast<std::uint32_t>(moved), std::memory_order_relaxed);
-  return moved;
+  return LatePush::rescue(from, [&](Entry entry) { inject(runtime, entry); });
 }
 
 std::size_t rescue_queues(RuntimeCore& runtime, Worker& from) {
@@ -77,8 +73,7 @@ std::size_t rescue_queues(RuntimeCore& runtime, Worker& from) {
 
 void hand_over(Worker& worker) {
   RuntimeCore& runtime = *worker.runtime;
-  worker.enter(WorkerState::draining);
-  seam::heavy_fence();  // [WKR-3]
+  LatePush::end(worker);  // [WKR-3]
   if (worker.kept) inject(runtime, std::exchange(worker.kept, {}));
   (void)rescue_inbox(runtime, worker);
   while (const Entry entry = worker.ready.pop_front()) inject(runtime, entry);

@@ -42,8 +42,7 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
     here.next_timer.store(deadline, std::memory_order_relaxed);
   here.wheel_lock.unlock_owner();
-  seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
-  if (here.runtime->sysmon_pace.load(std::memory_order_relaxed) != SysmonPace::fast) wake_sysmon(*here.runtime);
+  if (Pace::too_slow(here.runtime->sysmon_pace, SysmonPace::slow)) wake_sysmon(*here.runtime);
 }
 
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {

@@ -11,6 +11,7 @@
 #include "base/global_queue.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/live_count.hpp"
+#include "sched/pace.hpp"
 #include "sched/visitors.hpp"
 #include "sched/worker.hpp"
 #include "weft/runtime_options.hpp"
@@ -20,13 +21,6 @@ namespace weft::inline v0::detail {
 class Sysmon;
 class BlockingPool;
 class DumpSignal;
-
-// How soon sysmon looks again.
-enum class SysmonPace : std::uint8_t {
-  fast,    // within a period
-  slow,    // later: who arms a timer wakes it
-  asleep,  // not by itself: who finds work wakes it, too
-};
 
 struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
   explicit RuntimeCore(const RuntimeOptions& resolved);

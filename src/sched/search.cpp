@@ -128,8 +128,7 @@ void leave_search(Worker& worker) {
     ++worker.counters.futex_wakes;
     IdleSet::notify(*node);
   }
-  seam::light_fence();  // pairs with the heavy fence of a sysmon that is about to look away
-  if (runtime.sysmon_pace.load(std::memory_order_relaxed) == SysmonPace::asleep) wake_sysmon(runtime);
+  if (Pace::too_slow(runtime.sysmon_pace, SysmonPace::asleep)) wake_sysmon(runtime);
 }
 
 }  // namespace
@@ -195,13 +194,13 @@ void fire_timers(Worker& worker, std::int64_t now) {
 namespace {
 
 void push_into(RuntimeCore& runtime, Worker& worker, Entry entry) {
-  worker.push_inbox(entry);
-  seam::fence(std::memory_order_seq_cst);
-  const WorkerState state = worker.state.load(std::memory_order_relaxed);
-  if (state == WorkerState::draining || state == WorkerState::dead) {
-    (void)rescue_inbox(runtime, worker);  // [WKR-3]
-  } else if (state != WorkerState::active) {
-    IdleSet::notify(worker.idle_node);
+  switch (LatePush::push(worker, entry)) {
+    case LatePush::Then::nothing:
+      return;
+    case LatePush::Then::notify:
+      return IdleSet::notify(worker.idle_node);
+    case LatePush::Then::rescue:
+      (void)rescue_inbox(runtime, worker);
   }
 }
 

@@ -311,7 +311,7 @@ void Sysmon::close_report(Watch& seen) {
   stalls_.push_back(std::move(*record));
 }
 
-Sysmon::Rest Sysmon::plan(std::int64_t now) const {
+Pace::Rest Sysmon::plan(std::int64_t now) const {
   const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
   std::int64_t until = seam::no_deadline;
   bool timers = false;
@@ -343,16 +343,9 @@ void Sysmon::rest(std::uint32_t heard) {
   const bool awake = runtime_.idle.active() + runtime_.idle.searchers() != 0;
   quiet_ = awake ? 0 : quiet_ + 1;
   const std::int64_t now = seam::monotonic_ns();
-  Rest rest = plan(now);
-  if (rest.pace != SysmonPace::fast) {
-    runtime_.sysmon_pace.store(rest.pace, std::memory_order_relaxed);
-    seam::heavy_fence();  // [SYSM-1]
-    const Rest again = plan(now);
-    if (again.pace < rest.pace) rest = again;
-    rest.until = std::min(rest.until, again.until);
-  }
+  const Pace::Rest rest = Pace::settle(runtime_.sysmon_pace, [&] { return plan(now); });  // [SYSM-1]
   if (rest.until > now) (void)seam::futex_wait(bell_, heard, rest.until);
-  runtime_.sysmon_pace.store(SysmonPace::fast, std::memory_order_relaxed);
+  Pace::back(runtime_.sysmon_pace);
 }
 
 PressureStats Sysmon::pressure() const {

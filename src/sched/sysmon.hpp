@@ -17,7 +17,7 @@
 //
 // Invariants
 //   [SYSM-1] Who slows down says so, runs a heavy fence, and looks again. Who arms a timer or leaves its search runs a
-//            light fence and then reads the pace. So one of the two sees the other.
+//            light fence and then reads the pace. So one of the two sees the other (pace.hpp).
 //   [SYSM-2] Threads of temporary workers are started and joined here, and nowhere else while it runs.
 //   [SYSM-3] It never waits for a worker, but for locks that are held a few instructions and, at most a few ms, for the
 //            answer of a thread whose stack it wants.
@@ -74,10 +74,6 @@ class Sysmon {
     std::uint_least32_t line;
     unsigned reports;
   };
-  struct Rest {
-    SysmonPace pace;
-    std::int64_t until;
-  };
 
   void run();
   void look(std::int64_t now);
@@ -94,7 +90,7 @@ class Sysmon {
   void complete_report(Worker& worker, Watch& seen);
   void close_report(Watch& seen);
   Site& reports_of(const std::source_location& site);
-  Rest plan(std::int64_t now) const;
+  Pace::Rest plan(std::int64_t now) const;
   void rest(std::uint32_t heard);
 
   RuntimeCore& runtime_;

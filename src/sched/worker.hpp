@@ -27,13 +27,13 @@
 #include "base/random.hpp"
 #include "fiber/carrier.hpp"
 #include "sched/idle_set.hpp"
+#include "sched/late_push.hpp"
 #include "sched/ready_queue.hpp"
 #include "sched/timer_wheel.hpp"
 #include "weft/detail/worker_core.hpp"
 
 namespace weft::inline v0::detail {
 
-enum class WorkerState : std::uint8_t { unborn, active, idle_spin, sleep, draining, dead };
 inline constexpr unsigned worker_states = 6;
 const char* to_string(WorkerState state);
 

@@ -67,8 +67,8 @@ TEST_CASE("dump: each state appears under its name [W-017] [W-018] [W-019] [W-02
         CHECK(says(line_about(dump(), "stopped"), "PARKED sleep"));
         cancelled.cancel();
         cancelled.wait();
+        std::atomic<bool> stop{false};  // outlives those who look at it
         with_nursery([&](Nursery& nursery) {
-          std::atomic<bool> stop{false};
           auto yielder = nursery.spawn(
               [&] {
                 while (!stop.load()) yield_now();

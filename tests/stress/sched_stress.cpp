@@ -133,7 +133,7 @@ void park_storm(Dice& dice) {
     std::uint64_t sum = 0;
   };
   const std::size_t count = 1 + dice.below(32);
-  const std::uint32_t hops = 500;
+  static constexpr std::uint32_t hops = 500;
   std::vector<Pair> pairs(count);
   Watched runtime(some_options(dice));
   std::atomic<bool> stop = false;
@@ -147,7 +147,7 @@ void park_storm(Dice& dice) {
   runtime->run([&] {
     weft::with_nursery([&](weft::Nursery& n) {
       for (Pair& pair : pairs) {
-        n.start([&pair, hops, own = Dice(dice())]() mutable {
+        n.start([&pair, own = Dice(dice())]() mutable {
           pair.left = weft::unparker();
           pair.known.store(1);
           while (pair.known.load() != 2) weft::yield_now();
@@ -165,7 +165,7 @@ void park_storm(Dice& dice) {
             pair.sum += i;
           }
         });
-        n.start([&pair, hops, own = Dice(dice())]() mutable {
+        n.start([&pair, own = Dice(dice())]() mutable {
           while (pair.known.load() != 1) weft::yield_now();
           pair.right = weft::unparker();
           pair.known.store(2);
@@ -286,7 +286,7 @@ void grow(Tree& tree, std::uint64_t seed, unsigned depth) {
       default:
         break;
     }
-    n.start([&tree, late = Token(tree.tokens)] {});
+    n.start([late = Token(tree.tokens)] {});
   });
 }
 

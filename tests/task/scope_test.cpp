@@ -470,8 +470,9 @@ TEST_CASE("scope: a destructor in the normal flow waits quietly under cancel [N-
   in_each_universe([](const Universe& u) {
     bool whole = true;
     bool normal_flow = false;
+    std::atomic<bool> released = false;
     weft::with_nursery([&](weft::Nursery& n) {
-      auto slow = u.spawn(n, [] { weft::shield([] { weft::sleep(30ms); }); });
+      auto slow = u.spawn(n, [&] { weft::shield([&] { until([&] { return released.load(); }); }); });
       struct Flush {
         weft::Task<void>& task;
         bool& whole;
@@ -488,6 +489,7 @@ TEST_CASE("scope: a destructor in the normal flow waits quietly under cancel [N-
       joiner.cancel();
       joiner.wait();
       CHECK_FALSE(slow.done());
+      released = true;
     });
     CHECK_FALSE(whole);
     CHECK(normal_flow);
