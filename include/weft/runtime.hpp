@@ -43,6 +43,7 @@ struct RuntimeStats {
   std::uint64_t timers_stale = 0;
   std::uint64_t cores_made = 0;
   std::uint64_t cores_reused = 0;
+  std::uint64_t handoffs = 0;  // joiners that went on where their last child ended, without a queue
   std::uint64_t rescues = 0;   // entries taken from a worker that could not run them
   std::uint64_t stalls = 0;    // tasks that kept their worker for stall_after
   std::uint64_t promoted = 0;  // temporary workers added

@@ -36,7 +36,7 @@ struct RuntimeOptions {
   bool dump_signal = false;                  // SIGQUIT writes weft::dump() to stderr
   bool leak_report = false;                  // name the tasks that are still there when shutdown begins
   bool stats = false;                        // print the counters when the runtime ends
-  bool spec_assert = spec_assert_default();  // check the rules of the task lifecycle
+  bool spec_assert = spec_assert_default();  // check the rules of the task lifecycle; process-wide once on
   bool in_place = true;                      // run a child on its joiner's stack where that is allowed
   bool migration_check = false;              // move a task to another worker at every wait
   std::uint64_t seed = 0;                    // of every choice the scheduler makes; 0: a random one

@@ -14,6 +14,8 @@ seam::Atomic<AssertHook> current_hook{nullptr};
 
 }  // namespace
 
+constinit seam::Guessed<bool> spec_assertions = false;
+
 AssertHook set_assert_hook(AssertHook hook) noexcept {
   // acq_rel: what the hook relies on was written before it was set.
   return current_hook.exchange(hook, std::memory_order_acq_rel);

@@ -36,7 +36,7 @@ void run_on_pool(BlockingPool::Job* job) {
     mine.done = true;
     won = mine.waiting && task->word.claim(mine.ticket, WakeReason::data) == TaskWord::Claimed::yes;
   }
-  if (won && task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
+  if (won && task->word.deliver(mine.ticket) == TaskWord::Queue::you) make_ready(task, WakeReason::data);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
 #include "sched/search.hpp"
+#include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
 
 namespace weft::inline v0::detail {
@@ -67,7 +68,13 @@ void core_loop(FiberCore* core) {
       worker = static_cast<Worker*>(core->worker);  // maybe another one than before
       record_current(*worker, nullptr);
       task = nullptr;
-      next = next_local(*worker);
+      if (TaskCore* joiner = std::exchange(worker->handoff, nullptr)) {
+        worker->count_tick();
+        ++worker->counters.handoffs;
+        next = Entry(joiner, entry_task);
+      } else {
+        next = next_local(*worker);
+      }
       // The same hot stack for the next that has none.
       if (next) task = fresh_task_of(*worker, next);
     }
@@ -85,6 +92,10 @@ FiberCore* take_core_of(Worker& worker) {
 }
 
 void put_core(Worker& worker, FiberCore* core) {
+  if (worker.checked) {
+    check_left(*core);
+    give_stack(*core);
+  }
   if (worker.core_count < Worker::core_cache && core->slot.shift == worker.core_shift) [[likely]] {
     worker.cores[worker.core_count++] = core;
   } else {
@@ -96,6 +107,16 @@ void put_core(Worker& worker, FiberCore* core) {
 
 namespace {
 
+bool is_queueable(const TaskCore& task) {
+  const TaskState state = task.word.look().state();
+  return state == TaskState::fresh || state == TaskState::runnable;
+}
+
+[[gnu::noinline, gnu::cold]] void check_departure(const Worker& worker, const TaskCore& task) {
+  task.word.check_may_run();
+  take_stack(*task.top->root, worker.index);
+}
+
 [[gnu::noinline]] void put_back(Worker& worker, TaskCore* task, bool yields) {
   if (yields) return requeue_yielder(worker, task);
   StrandCore* strand = task->strand;  // before it may run elsewhere
@@ -105,7 +126,9 @@ namespace {
 
 }  // namespace
 
-void arrive(Worker& worker) {
+namespace {
+
+[[gnu::always_inline]] inline void take_over(Worker& worker) {
   if (TaskCore* task = worker.leaving) {
     worker.leaving = nullptr;
     const bool yields = std::exchange(worker.leaving_yields, false);
@@ -119,6 +142,29 @@ void arrive(Worker& worker) {
   }
   if (worker.retired != nullptr) [[unlikely]]
     put_core(worker, std::exchange(worker.retired, nullptr));
+}
+
+// The stack that was left is nobody's, before anybody may take it [OWN-1].
+[[gnu::noinline, gnu::cold]] void take_over_checked(Worker& worker) {
+  if (const TaskCore* task = worker.leaving) {
+    check_left(*task->top);
+    check_left(*task->top->root);
+    if (worker.leaving_yields) {
+      WEFT_ASSERT(is_queueable(*task), "only a RUNNABLE task is put back");
+    } else {
+      task->word.check_may_be_left();
+    }
+    give_stack(*task->top->root);
+  }
+  take_over(worker);
+}
+
+}  // namespace
+
+void arrive(Worker& worker) {
+  if (worker.checked) [[unlikely]]
+    return take_over_checked(worker);
+  take_over(worker);
 }
 
 Entry next_local(Worker& worker) {
@@ -175,6 +221,7 @@ namespace {
     if (task != nullptr && task->top != nullptr) return leave_for(worker, self, entry);
     if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack))) {
       to = take_core_of(worker);
+      if (worker.checked) take_stack(*to, worker.index);
       Entry fresh = entry;
       worker.assigned = fresh_task_of(worker, fresh);
     } else {
@@ -195,6 +242,8 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
   if (entry && entry.kind() == entry_task) [[likely]] {
     auto* task = entry.as<TaskCore>();
     if (task->top != nullptr) [[likely]] {
+      if (worker.checked) [[unlikely]]
+        check_departure(worker, *task);
       ++worker.counters.switches;
       record_current(worker, task);
       return change_to(worker, self, task->top, as_argument(task->word.run_on(worker.index + 1)));
@@ -260,6 +309,7 @@ void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
 }  // namespace
 
 void make_ready(TaskCore* task, WakeReason) {
+  if (WEFT_SPEC_ON()) task->word.check_may_be_queued();
   task->word.make_runnable();
   if (task->flags & task_thread) {
     task->futex.store(1, std::memory_order_release);
@@ -274,7 +324,23 @@ void make_ready(TaskCore* task, WakeReason) {
   queue_ready(runtime, nullptr, task);
 }
 
+void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket) {
+  if (joiner->word.wake(ticket, WakeReason::child) != TaskWord::Wake::queue_it) return;
+  const FiberCore* here = current_core();
+  if (worker.steals && here != worker.loop && here->user_destroy == nullptr &&
+      !(joiner->flags & (task_pinned | task_thread)) && joiner->strand == nullptr &&
+      joiner->root->worker->runtime == worker.runtime) [[likely]] {
+    ++worker.counters.wakes;
+    joiner->word.make_runnable();
+    worker.handoff = joiner;
+  } else {
+    make_ready(joiner, WakeReason::child);
+  }
+}
+
 void inject(RuntimeCore& runtime, Entry entry) {
+  WEFT_SPEC(entry.kind() != entry_task || is_queueable(*entry.as<TaskCore>()),
+            "only a new or a RUNNABLE task is queued");
   runtime.global.push(entry);
   seam::fence(std::memory_order_seq_cst);  // pairs with the sleeper's heavy fence
   if (runtime.idle.wants_wake()) {

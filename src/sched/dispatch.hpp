@@ -25,6 +25,9 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry);
 
 // The caller owns the word (Queue::you, or a task that yields): makes it runnable and queues it, once.
 void make_ready(TaskCore* task, WakeReason why);
+// By who has just ended the last child of `joiner`, on a virtual core that goes back to its loop: the joiner goes on
+// right there, without a queue, if it may.
+void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket);
 // From outside, or where there is no place of one's own: the shared queue, and somebody wakes.
 void inject(RuntimeCore& runtime, Entry entry);
 // To the worker it is pinned to. `here`: the caller's, or null.

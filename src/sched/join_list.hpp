@@ -39,11 +39,12 @@ struct JoinList {
     seam::heavy_fence();  // [JOIN-1]
   }
 
-  // Before the node's frame goes, whatever ended the wait.
+  // Before the node's frame goes, whatever ended the wait. Once more does nothing.
   template <class Waiter, class Lock>
   static void withdraw(seam::Atomic<Waiter*>& head, Waiter& waiter, Lock& lock) {
     const std::lock_guard guard(lock);
     if (!waiter.linked) return;
+    waiter.linked = false;
     Waiter* at = head.load(std::memory_order_relaxed);
     if (at == &waiter) return head.store(waiter.next, std::memory_order_relaxed);
     while (at->next != &waiter) at = at->next;
@@ -76,8 +77,9 @@ struct JoinList {
     }
     while (claimed != nullptr) {
       auto* task = claimed->task;
+      const auto ticket = claimed->ticket;
       claimed = claimed->next;  // [JOIN-3]
-      if (task->word.deliver() == TaskWord::Queue::you) queue(task);
+      if (task->word.deliver(ticket) == TaskWord::Queue::you) queue(task);
     }
   }
 };

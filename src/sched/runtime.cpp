@@ -91,6 +91,7 @@ class AsWorker {
 RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
   untraced_type = &typeid(Cancelled);
+  if (options.spec_assert) spec_assertions = true;
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   Splitmix64 seeds(options.seed);
@@ -105,6 +106,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->steals = options.policy == RuntimeOptions::Policy::steal;
     worker->own_queues = worker->steals && !options.migration_check;
     worker->in_place = options.in_place && worker->steals;
+    worker->checked = options.spec_assert;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));

@@ -42,6 +42,7 @@ constexpr Row rows[] = {
     {"timers_stale", &S::timers_stale, &C::timers_stale},
     {"cores_made", &S::cores_made, &C::cores_made},
     {"cores_reused", &S::cores_reused, &C::cores_reused},
+    {"handoffs", &S::handoffs, &C::handoffs},
     {"rescues", &S::rescues, &C::rescues},
     {"stalls", &S::stalls, nullptr},
     {"workers_promoted", &S::promoted, nullptr},

@@ -150,7 +150,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
     --nursery->plain;
   } else if (const std::uint32_t waits = nursery->count.finish_one()) {
     const TaskMoment now = owner->word.look();
-    if (CountWord::matches(waits, now.ticket())) wake_task(owner, now.ticket(), WakeReason::child);
+    if (CountWord::matches(waits, now.ticket())) wake_joiner(worker, owner, now.ticket());
   }
 }
 

@@ -54,7 +54,7 @@ struct WorkerCounters {
   Tally timers_stale;
   Tally cores_made;
   Tally cores_reused;
-  Tally handoffs;
+  Tally handoffs;  // joiners that went on right where their child ended
   Tally rescues;
   Tally entered[worker_states];  // how often it came into each state
 };
@@ -73,6 +73,8 @@ struct Worker : WorkerCore {
   seam::Atomic<bool> stuck{false};     // by sysmon: no progress, and in the kernel; wakes go elsewhere
   seam::Atomic<bool> retiring{false};  // by sysmon: ends after its current slice
 
+  bool checked = false;  // the runtime wants spec assertions
+
   FiberCore* loop = nullptr;
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
@@ -81,6 +83,7 @@ struct Worker : WorkerCore {
   bool leaving_yields = false;
   FiberCore* retired = nullptr;  // [WKR-1]
   TaskCore* assigned = nullptr;  // [WKR-2]
+  TaskCore* handoff = nullptr;   // parked for the task that just ended here, and claimed: it is next, without a queue
   Entry kept;                    // picked on a parking stack that had no virtual core for it
 
   FiberCore* cores[core_cache] = {};

@@ -38,6 +38,20 @@ void park(TaskWord& word) {
   (void)word.begin_park();
 }
 
+// As the dispatcher and make_ready do, who ask first.
+void dequeue(TaskWord& word, unsigned owner) {
+  word.check_may_run();
+  (void)word.run_on(owner);
+}
+void commit(TaskWord& word) {
+  word.check_may_be_left();
+  (void)(word.leave() == Queue::you);
+}
+void queue(TaskWord& word) {
+  word.check_may_be_queued();
+  word.make_runnable();
+}
+
 const std::vector<Stand>& stands() {
   static const std::vector<Stand> all{
       {"FREE", [](TaskWord&) {}},
@@ -97,7 +111,9 @@ struct Illegal : std::logic_error {
 // Refused transitions become exceptions here.
 class Refusing {
  public:
-  Refusing() : before_(set_assert_hook([](const char* text, const char*, const char*, int) { throw Illegal(text); })) {}
+  Refusing() : before_(set_assert_hook([](const char* text, const char*, const char*, int) { throw Illegal(text); })) {
+    spec_assertions = true;
+  }
   ~Refusing() { set_assert_hook(before_); }
   Refusing(const Refusing&) = delete;
   Refusing& operator=(const Refusing&) = delete;
@@ -317,10 +333,10 @@ TEST_CASE(
   CHECK(queued == entries);
 }
 
-#ifndef NDEBUG
-
+// W-043: here the commit is one fetch_or, which cannot fail; committing what is not PARKING is the fatal assertion.
 TEST_CASE(
-    "task word: what a transition's actor may not do stops the program [W-090] [W-091] [W-092] [W-093] [W-094] [W-095] "
+    "task word: what a transition's actor may not do stops the program [V-018] [W-033] [W-043] [W-090] [W-091] [W-092] "
+    "[W-093] [W-094] [W-095] "
     "[W-096] [W-097] [W-098] [W-099] [W-100] [W-101] [W-103] [W-104] [W-026]") {
   const Refusing refusing;
   struct Row {
@@ -332,18 +348,20 @@ TEST_CASE(
   const std::string waking = "PARKED, claimed (WAKING)";
   const std::vector<Row> rows{
       // dequeue: what is not runnable (or new) is never run
-      {"run_on", [](TaskWord& w) { (void)w.run_on(1); }, {"INIT", "RUNNABLE", "JOINING"}},
+      {"run_on", [](TaskWord& w) { dequeue(w, 1); }, {"INIT", "RUNNABLE", "JOINING"}},
       // enqueue: new, or a running task that yields; never PARKED without its claim and delivery
-      {"make_runnable", [](TaskWord& w) { w.make_runnable(); }, {"INIT", "RUNNING", "SUSPENDED"}},
+      {"make_runnable", [](TaskWord& w) { queue(w); }, {"INIT", "RUNNING", "SUSPENDED"}},
       {"begin_park", [](TaskWord& w) { (void)w.begin_park(); }, {"RUNNING"}},
       {"stay", [](TaskWord& w) { (void)w.stay(); }, {claimed}},
-      {"leave", [](TaskWord& w) { (void)(w.leave() == Queue::you); }, {"PARKING", claimed}},
+      {"leave", [](TaskWord& w) { commit(w); }, {"PARKING", claimed}},
       {"deliver", [](TaskWord& w) { (void)(w.deliver() == Queue::you); }, {claimed, waking}},
       {"suspend", [](TaskWord& w) { w.suspend(); }, {"RUNNING"}},
-      {"join_in_place", [](TaskWord& w) { w.join_in_place(); }, {"RUNNING"}},
+#ifndef NDEBUG  // the paths that count nanoseconds are checked in debug builds only
       {"finish", [](TaskWord& w) { w.finish(false); }, {"RUNNING", "INIT"}},
       {"cancelled", [](TaskWord& w) { w.finish(true); }, {"RUNNING", "INIT"}},
+      {"join_in_place", [](TaskWord& w) { w.join_in_place(); }, {"RUNNING"}},
       {"make_fresh", [](TaskWord& w) { w.make_fresh(); }, {"FREE", "DONE", "CANCELLED"}},
+#endif
   };
   for (const Row& row : rows) {
     for (const Stand& stand : stands()) {
@@ -359,9 +377,63 @@ TEST_CASE(
   park(word);
   CHECK(word.leave() == Queue::not_you);
   CHECK(word.claim(word.look().ticket(), WakeReason::data) == Claimed::yes);
-  CHECK_FALSE(is_legal([](TaskWord& w) { w.make_runnable(); }, word));
+  CHECK_FALSE(is_legal([](TaskWord& w) { queue(w); }, word));
   CHECK(word.deliver() == Queue::you);
-  CHECK(is_legal([](TaskWord& w) { w.make_runnable(); }, word));
+  CHECK(is_legal([](TaskWord& w) { queue(w); }, word));
 }
 
-#endif
+TEST_CASE("task word: one owner while it runs and parks, and no second one [W-025] [V-018]") {
+  const Refusing refusing;
+  TaskWord word;
+  run(word);
+  CHECK(word.look().owner() == 3);
+  CHECK_FALSE(is_legal([](TaskWord& w) { dequeue(w, 4); }, word));
+  CHECK(word.look().owner() == 3);
+  (void)word.begin_park();
+  CHECK(word.look().owner() == 3);
+  CHECK_FALSE(is_legal([](TaskWord& w) { dequeue(w, 4); }, word));
+  CHECK(word.claim_own(WakeReason::flag) == Claimed::yes);
+  (void)word.stay();
+  CHECK(word.look().owner() == 3);
+  // Queued it has none.
+  word.make_runnable();
+  CHECK(word.look().owner() == 0);
+  (void)word.run_on(4);
+  CHECK(word.look().owner() == 4);
+}
+
+// F3 was decided otherwise: PARKING may be claimed, the claim being the latch, and never queued.
+TEST_CASE("task word: a waker that finds PARKING claims and queues nothing; the parker goes on by itself [W-027]") {
+  const Refusing refusing;
+  for (const bool in_one_step : {true, false}) {
+    TaskWord word;
+    park(word);
+    const Ticket ticket = word.look().ticket();
+    if (in_one_step) {
+      CHECK(word.wake(ticket, WakeReason::flag) == Wake::parker_goes_on);
+    } else {
+      CHECK(word.claim(ticket, WakeReason::flag) == Claimed::yes);
+      CHECK(word.deliver(ticket) == Queue::not_you);
+    }
+    CHECK_FALSE(is_legal([](TaskWord& w) { queue(w); }, word));
+    CHECK_FALSE(is_legal([](TaskWord& w) { dequeue(w, 1); }, word));
+    CHECK(word.look().state() == TaskState::parking);
+    CHECK(word.stay() == WakeReason::flag);
+  }
+}
+
+TEST_CASE("task word: a removal without its claim, or with another wait's ticket, stops the program [W-120]") {
+  const Refusing refusing;
+  TaskWord word;
+  park(word);
+  const Ticket first = word.look().ticket();
+  CHECK_FALSE(is_legal([](TaskWord& w) { (void)(w.deliver() == Queue::you); }, word));  // not claimed
+  TaskWord reused;
+  park(reused);
+  CHECK(reused.wake(first, WakeReason::cancel) == Wake::parker_goes_on);
+  (void)reused.stay();
+  (void)reused.begin_park();
+  CHECK(reused.claim(reused.look().ticket(), WakeReason::data) == Claimed::yes);  // not by the node's ticket
+  CHECK_FALSE(is_legal([&](TaskWord& w) { (void)(w.deliver(first) == Queue::you); }, reused));
+  CHECK(is_legal([&](TaskWord& w) { (void)(w.deliver({first.number + 1}) == Queue::you); }, reused));
+}

@@ -31,7 +31,8 @@ def function_above(lines, at):
         if lines[i].startswith(("}", "namespace")):
             break
         found = FUNCTION.match(lines[i])
-        if found and not lines[i].strip().startswith(("return", "if", "for", "while", "//", "else", "const ")):
+        opens = lines[i].rstrip().endswith("{") or lines[i].rstrip().endswith("}")
+        if found and opens and not lines[i].strip().startswith(("return", "if", "for", "while", "//", "else", "const ")):
             return found[1]
     return "?"
 

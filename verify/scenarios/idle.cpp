@@ -338,7 +338,7 @@ const Register d{{.name = "idle: a request that spawns while workers fall asleep
 const Register e{
     {.name = "idle: a spawn, store buffers", .run = injected<Real>(busy_spawn), .preemptions = 1, .delays = 1}};
 const Register f{{.name = "idle: two requests while workers fall asleep", .run = injected<Real>(busy_pair)}};
-const Register g{{.name = "idle: a request, store buffers and asymmetric fences",
+const Register g{{.name = "idle: a request, store buffers and asymmetric fences [W-033]",
                   .run = injected<Real>(busy_plain),
                   .delays = 1,
                   .asymmetric = true}};
@@ -373,7 +373,7 @@ const Register m6{{.name = "mutant: idle takes back what a waker has moved",
 const Register m7{{.name = "mutant: idle caller rechecks before it announces",
                    .run = injected<Real>(slipping(busy_plain, Slip::rechecks_first)),
                    .fails = Verdict::deadlock}};
-const Register m8{{.name = "mutant: idle caller from outside has no fence",
+const Register m8{{.name = "mutant: idle caller from outside has no fence [W-033]",
                    .run = injected<Real>(slipping(busy_plain, Slip::outside_without_fence)),
                    .fails = Verdict::deadlock,
                    .delays = 1}};

@@ -160,9 +160,11 @@ const Register b{{.name = "join: an end meets its joiner, store buffers [B1] [V-
                   .run = ends<Real, Slip::none, 1, 0>,
                   .delays = 1,
                   .asymmetric = true}};
-const Register c{{.name = "join: an end wakes two joiners once [W-110] [W-116]", .run = ends<Real, Slip::none, 2, 0>}};
-const Register d{
-    {.name = "join: a cancelled joiner meets the end [B14]", .run = ends<Real, Slip::none, 1, 1>, .preemptions = 3}};
+const Register c{
+    {.name = "join: an end wakes two joiners once [W-110] [W-116] [V-051]", .run = ends<Real, Slip::none, 2, 0>}};
+const Register d{{.name = "join: a cancelled joiner meets the end [B14] [V-049] [W-031] [W-032]",
+                  .run = ends<Real, Slip::none, 1, 1>,
+                  .preemptions = 3}};
 const Register e{{.name = "join: a cancelled joiner beside another [B14]", .run = ends<Real, Slip::none, 2, 1>}};
 const Register f{
     {.name = "join: the later of end and drop frees the record [HB21]", .run = dropped<false>, .preemptions = 4}};
@@ -172,19 +174,19 @@ const Register m1{{.name = "mutant: join publishes without its fence",
                    .fails = Verdict::deadlock,
                    .delays = 1,
                    .asymmetric = true}};
-const Register m2{{.name = "mutant: join reads the node after delivering",
+const Register m2{{.name = "mutant: join reads the node after delivering [V-051]",
                    .run = ends<mutants::join_reads_after_deliver::Kit, Slip::none, 2, 0>,
                    .fails = Verdict::deadlock}};
-const Register m3{{.name = "mutant: join delivers without a claim",
+const Register m3{{.name = "mutant: join delivers without a claim [W-120] [V-051]",
                    .run = ends<mutants::join_wakes_unclaimed::Kit, Slip::none, 1, 1>,
                    .fails = Verdict::assertion}};
-const Register m4{{.name = "mutant: join caller looks before it publishes",
+const Register m4{{.name = "mutant: join caller looks before it publishes [W-031]",
                    .run = ends<Real, Slip::looks_before_it_publishes, 1, 0>,
                    .fails = Verdict::deadlock}};
 const Register m5{{.name = "mutant: join caller looks at the list before its end is seen",
                    .run = ends<Real, Slip::looks_at_the_list_first, 1, 0>,
                    .fails = Verdict::deadlock}};
-const Register m6{{.name = "mutant: join caller leaves its node behind",
+const Register m6{{.name = "mutant: join caller leaves its node behind [V-049]",
                    .run = ends<Real, Slip::forgets_to_withdraw, 1, 1>,
                    .fails = Verdict::crash}};
 const Register m7{

@@ -171,8 +171,9 @@ void two_cancellers(World& world) {
   one_wait<Kit>(world, false, 2);
 }
 
-const Register a{{.name = "park: a value meets a parker [B1] [B4]", .run = data_alone<Real>, .preemptions = 3}};
-const Register b{{.name = "park: a value and a cancel meet a parker [B3] [B14]", .run = data_or_cancel<Real>}};
+const Register a{
+    {.name = "park: a value meets a parker [B1] [B4] [V-046] [W-043]", .run = data_alone<Real>, .preemptions = 3}};
+const Register b{{.name = "park: a value and a cancel meet a parker [B3] [B14] [V-046]", .run = data_or_cancel<Real>}};
 const Register c{{.name = "park: two cancellers meet a parker [B3]", .run = two_cancellers<Real>, .preemptions = 3}};
 const Register d{{.name = "park: a flag and no list, asymmetric fences and store buffers [B1] [B46]",
                   .run = two_cancellers<Real>,
@@ -182,10 +183,10 @@ const Register e{{.name = "park: a wake of the first wait is lost on the second 
 
 const Register f{{.name = "park: a timer of the first wait fires late [B6] [B16]", .run = late_timer<Real>}};
 
-const Register m1{{.name = "mutant: park queues a parker that has not left",
+const Register m1{{.name = "mutant: park queues a parker that has not left [W-027]",
                    .run = data_alone<mutants::park_queues_without_left::Kit>,
                    .fails = Verdict::assertion}};
-const Register m2{{.name = "mutant: park commits without a look at DELIVERED",
+const Register m2{{.name = "mutant: park commits without a look at DELIVERED [V-046]",
                    .run = data_alone<mutants::park_commit_ignores_delivered::Kit>,
                    .fails = Verdict::deadlock}};
 const Register m3{{.name = "mutant: park claims whatever the ticket",

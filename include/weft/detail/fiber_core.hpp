@@ -146,7 +146,8 @@ struct alignas(64) FiberCore {
   void* pending_trace = nullptr;
   std::uint32_t fp_words[2] = {};
   std::uint32_t swallowed_yields = 0;
-  std::uint32_t open_scopes = 0;  // nurseries, timeouts and shields that its frames have open
+  std::uint32_t open_scopes = 0;         // nurseries, timeouts and shields that its frames have open
+  seam::Atomic<std::uint32_t> owner{0};  // 1 + the worker on it; for spec assertions only
   void* user_slot = nullptr;
   void (*user_destroy)(void*) = nullptr;
   Slot slot;

@@ -33,7 +33,9 @@
 //            on and parked again would get the late DELIVERED of the old wait.
 //   [PARK-5] What the winner writes between claim and deliver() is visible to the task when it runs (release at
 //            DELIVERED, acquire at LEFT or at the look before the switch).
-//   [PARK-6] Each function may be called in the states it names only; debug builds check that (F1-F4 of the lifecycle).
+//   [PARK-6] Each function may be called in the states it names only (F1-F4 of the lifecycle). Debug builds check that,
+//            and with WEFT_SPEC_ASSERT=1 all others: but for what counts nanoseconds, spawning and joining in place
+//            above all.
 // Threads: as each function says.
 // Rejected: a one-bit latch beside the state (it has no reason: data and cancel both "win"); claim only when PARKED
 // (two parties that meet while both are still parking abort each other for ever).
@@ -85,8 +87,9 @@ class TaskMoment {
   constexpr WakeReason reason() const { return static_cast<WakeReason>((bits_ & reason_mask) >> reason_shift); }
   constexpr unsigned owner() const { return static_cast<unsigned>((bits_ & owner_mask) >> owner_shift); }
   constexpr Ticket ticket() const { return {bits_ >> ticket_shift}; }
+  constexpr bool is_wait(Ticket t) const { return ticket() == Ticket{t.number & low_ticket}; }
   constexpr bool claimable(Ticket t) const {
-    return state() == TaskState::parking && reason() == WakeReason::none && ticket() == Ticket{t.number & low_ticket};
+    return state() == TaskState::parking && reason() == WakeReason::none && is_wait(t);
   }
 
  private:
@@ -104,10 +107,28 @@ class TaskWord {
 
   // --- The owner, while nobody else may write [PARK-1].
 
+  // The rules of run_on(), make_runnable() and leave(), which every switch goes through: debug builds ask by
+  // themselves, others only where their caller wants it.
+  void check_may_run() const {
+    WEFT_SPEC(is(TaskState::fresh) || is(TaskState::runnable) || is(TaskState::joining),
+              "only a task that was dequeued, or whose child has ended on its stack, begins to run");
+  }
+  void check_may_be_queued() const {
+    WEFT_SPEC(
+        is(TaskState::fresh) || is(TaskState::running) || is(TaskState::suspended) ||
+            (is(TaskState::parking) && mine().left() && mine().delivered() && mine().reason() != WakeReason::none),
+        "only a new task, one that yields, or one that is claimed, delivered and left may be queued");
+  }
+
+  void check_may_be_left() const {
+    WEFT_SPEC(look().state() == TaskState::parking && !look().left(), "only a parking task is left, once");
+  }
+
   // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
   WakeReason run_on(unsigned owner) {
-    WEFT_DEBUG(is(TaskState::fresh) || is(TaskState::runnable) || is(TaskState::joining),
-               "only a task that was dequeued, or whose child has ended on its stack, begins to run");
+#ifndef NDEBUG
+    check_may_run();
+#endif
     const WakeReason reason = mine().reason();
     // [LP dequeued to RUNNING, W-108] after an acquiring pop; release: who sees it running sees on what it runs
     set(TaskState::running, owner, std::memory_order_release);
@@ -115,10 +136,9 @@ class TaskWord {
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
   void make_runnable() {
-    WEFT_DEBUG(
-        is(TaskState::fresh) || is(TaskState::running) || is(TaskState::suspended) ||
-            (is(TaskState::parking) && mine().left() && mine().delivered() && mine().reason() != WakeReason::none),
-        "only a new task, one that yields, or one that is claimed, delivered and left may be queued");
+#ifndef NDEBUG
+    check_may_be_queued();
+#endif
     const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
     // [LP made RUNNABLE, W-107] by who owns the word; the push that follows publishes it (release in deque, inbox,
     // ring and lock), so whoever pops it sees the state
@@ -135,7 +155,7 @@ class TaskWord {
     set(TaskState::free, 0, std::memory_order_release);
   }
   void suspend() {
-    WEFT_DEBUG(is(TaskState::running), "only a running task suspends");
+    WEFT_SPEC(is(TaskState::running), "only a running task suspends");
     set(TaskState::suspended, 0, std::memory_order_release);
   }
   // running -> joining while a child runs on its stack, and back: the same word if it is still on the same worker.
@@ -165,7 +185,7 @@ class TaskWord {
   // that will wake the task, before the node is linked. No user code, allocation or syscall until leave() or stay().
   Ticket begin_park() {
     const TaskMoment now = mine();
-    WEFT_DEBUG(now.state() == TaskState::running, "only a running task parks");
+    WEFT_SPEC(now.state() == TaskState::running, "only a running task parks");
     const Ticket next{now.ticket().number + 1};
     // [LP enter PARKING, W-109] the claim is open from here: what the task wrote before, its wait block above all,
     // is visible to who wins it
@@ -183,8 +203,8 @@ class TaskWord {
   // parking -> running without having left: after its own claim, or once delivered() said so.
   WakeReason stay() {
     const TaskMoment now = look();
-    WEFT_DEBUG(now.state() == TaskState::parking && !now.left() && now.reason() != WakeReason::none,
-               "only a claimed parker that has not left goes on");
+    WEFT_SPEC(now.state() == TaskState::parking && !now.left() && now.reason() != WakeReason::none,
+              "only a claimed parker that has not left goes on");
     word_.store(TaskMoment(TaskState::running, now.ticket(), now.owner()).bits(), std::memory_order_relaxed);
     return now.reason();
   }
@@ -202,6 +222,7 @@ class TaskWord {
 
   // Wins the right to end this wait. The winner moves value and winning case into the wait block, then deliver()s.
   Claimed claim(Ticket ticket, WakeReason reason) {
+    WEFT_SPEC(reason != WakeReason::none, "who ends a wait says why");
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (TaskMoment(seen).claimable(ticket)) {
       const std::uint64_t claimed = seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift;
@@ -218,13 +239,20 @@ class TaskWord {
     // [LP delivered, W-116] release: value and winning case, before the task is queued; acquire: LEFT, so that the
     // stack may be run
     const TaskMoment old(word_.fetch_or(TaskMoment::delivered_bit, std::memory_order_acq_rel));
-    WEFT_DEBUG(old.state() == TaskState::parking && old.reason() != WakeReason::none && !old.delivered(),
-               "only who has claimed a wait delivers it, once");
+    WEFT_SPEC(old.state() == TaskState::parking && old.reason() != WakeReason::none && !old.delivered(),
+              "only who has claimed a wait delivers it, once");
     return old.left() ? Queue::you : Queue::not_you;
+  }
+
+  // The same by who took a node from a list, with the node's ticket: it is the wait that was claimed, or a bug.
+  Queue deliver(Ticket ticket) {
+    WEFT_SPEC(look().is_wait(ticket), "a node was taken whose wait is over: its ticket was not looked at");
+    return deliver();
   }
 
   // claim and deliver in one step, for wakes that bring nothing (cancel, timer, flag) [PARK-4].
   Wake wake(Ticket ticket, WakeReason reason) {
+    WEFT_DEBUG(reason != WakeReason::none, "who ends a wait says why");
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (TaskMoment(seen).claimable(ticket)) {
       const std::uint64_t woken =
