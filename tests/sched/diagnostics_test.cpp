@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// What is counted and noted for people decides nothing: results are the same when it is all wiped.
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.hpp"
+#include "doctest/doctest.h"
+#include "sched/records.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/universe.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+using namespace std::chrono_literals;
+using namespace weft_test;
+
+namespace {
+
+// Spawns, parks, sleeps, yields and joins; the sum is 200 * 10 * 3.
+int workload() {
+  std::atomic<int> sum = 0;
+  weft::with_nursery([&](weft::Nursery& n) {
+    for (int i = 0; i < 200; ++i)
+      n.start([&, i] {
+        for (int round = 0; round < 10; ++round) {
+          weft::with_nursery([&](weft::Nursery& inner) {
+            auto child = inner.spawn([round] {
+              if (round % 2 == 0) weft::yield_now();
+              if (round % 5 == 0) weft::sleep(10us);
+              return 1;
+            });
+            sum += 2 * child.join();
+          });
+          if (i % 7 == 0) weft::yield_now();
+          ++sum;
+        }
+      });
+  });
+  return sum;
+}
+
+// Counters are atomic words and nothing else.
+static_assert(sizeof(weft::detail::Tally) == sizeof(std::atomic<std::uint64_t>));
+template <class Counters>
+void wipe(Counters& counters) {
+  static_assert(sizeof counters % sizeof(std::atomic<std::uint64_t>) == 0);
+  auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(&counters);
+  for (std::size_t i = 0; i < sizeof counters / sizeof *words; ++i) words[i].store(0, std::memory_order_relaxed);
+}
+
+std::int64_t number_after(const std::string& text, const std::string& name) {
+  const std::string key = "\n" + name + " ";
+  const std::size_t at = text.find(key);
+  return at == std::string::npos ? -1 : std::stoll(text.substr(at + key.size()));
+}
+
+}  // namespace
+
+TEST_CASE("diagnostics: counters that are zeroed at random change no result [V-025]") {
+  each_universe([](const Universe&, weft::Runtime& runtime) {
+    const std::vector<weft::detail::Worker*> all = [&] {
+      std::vector<weft::detail::Worker*> found;
+      runtime.run([&] {
+        for (const auto& worker : weft::detail::this_worker()->runtime->workers) found.push_back(worker.get());
+      });
+      return found;
+    }();
+    std::atomic<bool> stop = false;
+    std::thread vandal([&] {
+      weft::detail::Random random(7);
+      while (!stop) {
+        weft::detail::Worker& worker = *all[random.below(all.size())];
+        wipe(worker.counters);
+        wipe(worker.ran_in_place);
+        std::this_thread::sleep_for(20us);
+      }
+    });
+    int sum = 0;
+    runtime.run([&] { sum = workload(); });
+    stop = true;
+    vandal.join();
+    CHECK(sum == 6000);
+  });
+}
+
+TEST_CASE(
+    "diagnostics: when a task parked, and where it ran last, are notes: scrambling them changes no result [V-027]") {
+  weft::Runtime runtime(workers(1));
+  int sum = 0;
+  int visits = 0;
+  runtime.run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      std::atomic<bool> stop = false;
+      n.start([&] {
+        weft::detail::Random random(3);
+        while (!stop) {
+          // On the only worker: nobody runs meanwhile.
+          weft::detail::for_each_record(
+              [](weft::detail::TaskCore* task, void* context) {
+                auto& dice = *static_cast<weft::detail::Random*>(context);
+                task->parked_at = static_cast<std::uint32_t>(dice.next());
+                if (!(task->flags & weft::detail::task_pinned)) task->last_worker = 0;
+              },
+              &random);
+          ++visits;
+          weft::yield_now();
+        }
+      });
+      sum = workload();
+      stop = true;
+    });
+  });
+  CHECK(sum == 6000);
+  CHECK(visits > 10);
+}
+
+TEST_CASE("diagnostics: what is queued is counted up and down: the pressure is zero when nothing is [W-080]") {
+  each_universe([](const Universe&, weft::Runtime& runtime) {
+    runtime.run([&] { CHECK(workload() == 6000); });
+    const weft::detail::RuntimeCore* core = nullptr;
+    runtime.run([&] { core = weft::detail::this_worker()->runtime; });
+    CHECK(core->global.size() == 0);
+    for (const auto& worker : core->workers) {
+      CHECK(worker->deque.size() == 0);
+      CHECK(worker->ready.size() == 0);
+      CHECK(worker->inbox_size == 0);
+    }
+    // And sysmon's own sample says so, unless it never looked again after the last task.
+    CHECK(number_after(runtime.stats_text(), "current_pressure") >= 0);
+  });
+  // While work waits it is above zero.
+  weft::Runtime runtime(workers(1));
+  runtime.run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < 50; ++i) n.start([] {});
+      CHECK(eventually([&] { return number_after(runtime.stats_text(), "current_pressure") == 50; }));
+    });
+    CHECK(eventually([&] { return number_after(runtime.stats_text(), "current_pressure") == 0; }));
+  });
+}
