@@ -16,6 +16,7 @@ enum class RuntimeErrc : std::uint8_t {
   nested_run,       // run or shutdown inside a task
   busy,             // somebody else is in run()
   shut_down,        // the runtime takes no more tasks
+  deadlock,         // nothing can run any more, and the task of run() has not ended
 };
 const char* to_string(RuntimeErrc code);
 

@@ -19,6 +19,13 @@ struct RuntimeOptions {
     global,  // one FIFO for all
   };
 
+  // What to do when nothing can run any more and the task of run() has not ended. Needs sysmon, who sees it.
+  enum class OnDeadlock : std::uint8_t {
+    raise,   // that task is cancelled, and run() throws Deadlock
+    report,  // say so on stderr, once
+    ignore,
+  };
+
   unsigned workers = 0;  // 0: as many as affinity mask and control groups allow
   Policy policy = Policy::steal;
   std::size_t queue_capacity = 4096;  // of the shared ring; more goes to a list, nothing is lost
@@ -32,6 +39,7 @@ struct RuntimeOptions {
   std::chrono::nanoseconds temp_idle_timeout = std::chrono::milliseconds(1000);  // then a temporary worker retires
   std::chrono::nanoseconds stall_after = std::chrono::milliseconds(10);          // without progress: stuck or a stall
 
+  OnDeadlock deadlock = OnDeadlock::raise;
   bool stall_report = true;                  // say on stderr which task blocked a worker, once per spawn site
   bool dump_signal = false;                  // SIGQUIT writes weft::dump() to stderr
   bool leak_report = false;                  // name the tasks that are still there when shutdown begins
@@ -42,6 +50,7 @@ struct RuntimeOptions {
   std::uint64_t seed = 0;                    // of every choice the scheduler makes; 0: a random one
 };
 const char* to_string(RuntimeOptions::Policy policy);
+const char* to_string(RuntimeOptions::OnDeadlock what);
 
 // Fills what still has its default from the environment, then resolves the zeros of workers, max_workers and seed.
 // Throws RuntimeError, which names the variable, its text, and what was expected.

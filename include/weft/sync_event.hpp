@@ -17,9 +17,10 @@ class SyncEvent {
   SyncEvent(const SyncEvent&) = delete;
   SyncEvent& operator=(const SyncEvent&) = delete;
 
-  // Whoever waits at this moment goes on, also if it is reset at once.
   void set() noexcept { core_.open(); }
   void reset() noexcept { core_.close(); }
+  // Whoever waits at this moment goes on, exactly; it is not set by this.
+  void pulse() noexcept { core_.pulse(); }
   bool is_set() noexcept { return core_.is_open(); }
 
   void wait() { (void)detail::wait_at_gate(core_, "event", this, seam::no_deadline, detail::Raise::yes); }

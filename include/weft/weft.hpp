@@ -7,6 +7,7 @@
 #include "weft/channel.hpp"
 #include "weft/channel_status.hpp"
 #include "weft/cond_var.hpp"
+#include "weft/deadlock.hpp"
 #include "weft/dump.hpp"
 #include "weft/dyn.hpp"
 #include "weft/event.hpp"

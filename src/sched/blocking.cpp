@@ -51,7 +51,8 @@ void run_blocking(BlockingCall& call) {
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker == nullptr) return call.run(&call);
   TaskCore& self = *task_here();
-  const WaitInfo info{"blocking", &call, nullptr};
+  WaitInfo info{"blocking", &call, nullptr};
+  info.outside = true;
   begin_wait(self, info, seam::no_deadline, Raise::yes);  // a cancelled task does not begin
   self.wait = nullptr;
   PoolCall job;

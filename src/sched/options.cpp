@@ -76,6 +76,16 @@ bool read_policy(std::string_view text, RuntimeOptions& options) {
   return false;
 }
 
+bool read_deadlock(std::string_view text, RuntimeOptions& options) {
+  using What = RuntimeOptions::OnDeadlock;
+  for (const auto what : {What::raise, What::report, What::ignore}) {
+    if (text != to_string(what)) continue;
+    fill<&RuntimeOptions::deadlock>(options, what);
+    return true;
+  }
+  return false;
+}
+
 bool read_seed(std::string_view text, RuntimeOptions& options) {
   const bool hex = text.starts_with("0x");
   const auto value = whole_number(hex ? text.substr(2) : text, hex ? 16 : 10);
@@ -112,6 +122,8 @@ constexpr Knob knobs[] = {
     {"WEFT_STALL_MS", "10", "milliseconds from 1 to 3600000",
      "a worker without progress for so long is looked at: stuck in the kernel, or a stall to report",
      read_span<&O::stall_after, ms, 3'600'000>},
+    {"WEFT_DEADLOCK", "raise", "raise, report or ignore",
+     "nothing can run any more: run() throws, or it is said on stderr", read_deadlock},
     {"WEFT_STALL_REPORT", "1", "0 or 1", "say on stderr which task blocked a worker, once per spawn site",
      read_flag<&O::stall_report>},
     {"WEFT_DUMP_SIGNAL", "0", "0 or 1", "SIGQUIT writes all tasks with their stacks to stderr",
@@ -188,6 +200,18 @@ const char* to_string(RuntimeOptions::Policy policy) {
   return policy == RuntimeOptions::Policy::steal ? "steal" : "global";
 }
 
+const char* to_string(RuntimeOptions::OnDeadlock what) {
+  switch (what) {
+    case RuntimeOptions::OnDeadlock::raise:
+      return "raise";
+    case RuntimeOptions::OnDeadlock::report:
+      return "report";
+    case RuntimeOptions::OnDeadlock::ignore:
+      return "ignore";
+  }
+  return "?";
+}
+
 const char* to_string(RuntimeErrc code) {
   switch (code) {
     case RuntimeErrc::bad_environment:
@@ -204,6 +228,8 @@ const char* to_string(RuntimeErrc code) {
       return "busy";
     case RuntimeErrc::shut_down:
       return "shut_down";
+    case RuntimeErrc::deadlock:
+      return "deadlock";
   }
   return "?";
 }

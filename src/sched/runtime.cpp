@@ -4,6 +4,7 @@
 #include "weft/runtime.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <stdexcept>
 
 #include "base/sys.hpp"
@@ -22,6 +23,7 @@
 #include "sched/search.hpp"
 #include "sched/sysmon.hpp"
 #include "sched/task_end.hpp"
+#include "weft/deadlock.hpp"
 #include "weft/fiber.hpp"
 
 namespace weft::inline v0 {
@@ -270,6 +272,30 @@ void Runtime::launch(TaskCore* task) {
   detail::launch(*core_, worker, task, false);
 }
 
+namespace {
+
+// While it lives, a deadlock of the main task is looked for.
+class WatchedMain {
+ public:
+  WatchedMain(RuntimeCore& runtime, TaskCore* task) : runtime_(runtime) {
+    const std::lock_guard guard(runtime_.deadlock_mutex);
+    runtime_.deadlock_report.clear();
+    runtime_.deadlock_told_again = false;
+    runtime_.main_task.store(task, std::memory_order_relaxed);
+  }
+  ~WatchedMain() {
+    const std::lock_guard guard(runtime_.deadlock_mutex);
+    runtime_.main_task.store(nullptr, std::memory_order_relaxed);
+  }
+  WatchedMain(const WatchedMain&) = delete;
+  WatchedMain& operator=(const WatchedMain&) = delete;
+
+ private:
+  RuntimeCore& runtime_;
+};
+
+}  // namespace
+
 void Runtime::drive(TaskCore* task) {
   if (this_worker() != nullptr) {
     abandon_task(task);
@@ -289,6 +315,7 @@ void Runtime::drive(TaskCore* task) {
       refuse_closed();
     }
     task->flags |= task_main;
+    const WatchedMain watched(*core_, task);
     launch(task);
     worker_loop(worker, Until::main_done);
   } catch (...) {
@@ -296,6 +323,13 @@ void Runtime::drive(TaskCore* task) {
     throw;
   }
   core_->running.store(false, std::memory_order_release);
+  if (core_->options.deadlock != RuntimeOptions::OnDeadlock::raise) return;
+  std::string report;
+  {
+    const std::lock_guard guard(core_->deadlock_mutex);
+    report = std::move(core_->deadlock_report);
+  }
+  if (!report.empty()) throw Deadlock(report);
 }
 
 bool Runtime::shutdown(std::chrono::nanoseconds limit) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/global_queue.hpp"
@@ -43,6 +44,10 @@ struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in th
   ScopeCore root_scope;  // of everything
   seam::Atomic<std::uint32_t> detached_failures{0};
   seam::Atomic<SysmonPace> sysmon_pace{SysmonPace::fast};
+  seam::Atomic<TaskCore*> main_task{nullptr};  // of run(); changed under deadlock_mutex
+  seam::Mutex deadlock_mutex;
+  std::string deadlock_report;       // guarded by deadlock_mutex; of the present run
+  bool deadlock_told_again = false;  // guarded by deadlock_mutex
   std::unique_ptr<DumpSignal> dump_signal;
   seam::Mutex blocking_mutex;
   std::unique_ptr<BlockingPool> blocking;  // guarded by blocking_mutex; made on first use

@@ -26,6 +26,8 @@ const char* to_string(CancelReason reason) {
       return "cancelled: a sibling failed";
     case CancelReason::shutdown:
       return "cancelled: the runtime shuts down";
+    case CancelReason::deadlock:
+      return "cancelled: nothing could run any more";
     case CancelReason::race_lost:
       return "cancelled: lost a race";
   }

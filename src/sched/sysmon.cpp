@@ -343,7 +343,9 @@ void Sysmon::rest(std::uint32_t heard) {
   const bool awake = runtime_.idle.active() + runtime_.idle.searchers() != 0;
   quiet_ = awake ? 0 : quiet_ + 1;
   const std::int64_t now = seam::monotonic_ns();
-  const Pace::Rest rest = Pace::settle(runtime_.sysmon_pace, [&] { return plan(now); });  // [SYSM-1]
+  const std::int64_t deadlock_look = deadlock_.look(now, awake);
+  Pace::Rest rest = Pace::settle(runtime_.sysmon_pace, [&] { return plan(now); });  // [SYSM-1]
+  rest.until = std::min(rest.until, deadlock_look);
   if (rest.until > now) (void)seam::futex_wait(bell_, heard, rest.until);
   Pace::back(runtime_.sysmon_pace);
 }

@@ -8,6 +8,7 @@
 //                                     gate passes (work waits, nobody is idle) a temporary worker
 //                 ... computing       one report, nothing else: a further thread would share its processor
 //               work in the shared queue and nobody idle: busy workers look there after their slice
+//               everybody waits, and nobody for a limited time: a deadlock (deadlock.hpp)
 //               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
 //               that time, who is stuck and was replaced
 //
@@ -31,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "sched/deadlock.hpp"
 #include "sched/pressure.hpp"
 #include "sched/runtime_core.hpp"
 #include "weft/stall.hpp"
@@ -104,6 +106,7 @@ class Sysmon {
   std::int64_t surplus_since_ = 0;  // at each look since then a worker was idle
   unsigned quiet_ = 0;              // looks in a row without anybody awake
   std::vector<Site> sites_;
+  DeadlockWatch deadlock_{runtime_};
 
   WorkerCounters counters_;
   Tally looks_;

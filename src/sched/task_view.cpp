@@ -40,12 +40,27 @@ bool same(const TaskCore* task, TaskMoment moment, std::uint64_t id) {
   return task->word.look().bits() == moment.bits() && peek(&id_now, &task->id, sizeof id_now) && id_now == id;
 }
 
+// Who holds it now.
+const TaskCore* holder_of(const WaitInfo& info) {
+  constexpr std::uintptr_t flags = alignof(TaskCore) - 1;
+  std::uintptr_t word = 0;
+  if (info.holder_at == nullptr || !peek(&word, info.holder_at, sizeof word)) return info.holder;
+  return reinterpret_cast<const TaskCore*>(word & ~flags);
+}
+
 void view_wait(const TaskCore& copy, TaskView& into) {
   WaitInfo info;
   if (copy.wait == nullptr || !peek(info, copy.wait)) return;
   into.wait = peek_text(info.kind, 64);
   into.wait_object = info.object;
-  into.holder = info.holder;
+  into.holder = holder_of(info);
+  into.last_seen = info.last_seen;
+  into.outside = info.outside;
+  constexpr std::size_t most_cases = 64;
+  while (info.next != nullptr && into.cases.size() < most_cases && peek(info, info.next)) {
+    into.cases.push_back({peek_text(info.kind, 64), info.object, holder_of(info), info.last_seen});
+    into.outside |= info.outside;
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include "weft/detail/task_core.hpp"
 #include "weft/trace.hpp"
@@ -34,6 +35,15 @@ struct TaskView {
   std::string wait;
   const void* wait_object = nullptr;
   const TaskCore* holder = nullptr;
+  const TaskCore* last_seen = nullptr;
+  bool outside = false;
+  struct Case {
+    std::string kind;
+    const void* object;
+    const TaskCore* holder;
+    const TaskCore* last_seen;
+  };
+  std::vector<Case> cases;  // of a select
 
   bool parked() const { return moment.state() == TaskState::parking && moment.left() && !moment.delivered(); }
   bool ended() const { return moment.state() >= TaskState::done; }

@@ -13,7 +13,7 @@ class LockWait : public LockWaitOf<TaskCore> {
  public:
   LockWait(MutexCoreOf<TaskCore>& mutex, const void* object)
       : LockWaitOf<TaskCore>(mutex, this_task()), mutex_(mutex), object_(object) {}
-  WaitInfo info() const { return {"lock", object_, mutex_.holder()}; }
+  WaitInfo info() const { return {.kind = "lock", .object = object_, .holder_at = mutex_.holder_at()}; }
 
  private:
   MutexCoreOf<TaskCore>& mutex_;
@@ -45,7 +45,9 @@ WaitResult RwMutex::take_slow(RwSide side, std::int64_t deadline, Raise raise) {
   struct Wait : RwWaitOf<TaskCore> {
     Wait(RwMutexCoreOf<TaskCore>& core, RwSide wanted, const RwMutex* mutex)
         : RwWaitOf<TaskCore>(core, wanted), side_(wanted), mutex_(mutex) {}
-    WaitInfo info() const { return {side_ == RwSide::write ? "lock" : "lock_shared", mutex_, mutex_->writer_}; }
+    WaitInfo info() const {
+      return {.kind = side_ == RwSide::write ? "lock" : "lock_shared", .object = mutex_, .holder_at = &mutex_->writer_};
+    }
     RwSide side_;
     const RwMutex* mutex_;
   };

@@ -11,7 +11,7 @@ WaitResult Once::take_turn(std::int64_t deadline, Raise raise, bool& mine) {
   struct Wait : OnceWaitOf<TaskCore> {
     Wait(OnceCoreOf<TaskCore>& core, const Once* once)
         : OnceWaitOf<TaskCore>(core, this_task()), core_(core), once_(once) {}
-    WaitInfo info() const { return {"once", once_, core_.holder()}; }
+    WaitInfo info() const { return {.kind = "once", .object = once_, .holder_at = core_.holder_at()}; }
     OnceCoreOf<TaskCore>& core_;
     const Once* once_;
   };

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "../sched/universe.hpp"
 #include "doctest/doctest.h"
+#include "sched/universe.hpp"
 #include "weft/dump.hpp"
 #include "weft/fiber.hpp"
 #include "weft/nursery.hpp"

@@ -42,6 +42,15 @@ class GateCoreOf {
     }
     claimed.deliver([](Task* task) { deliver_wake(task); });
   }
+  // Whoever waits goes on; who comes after waits.
+  void pulse() {
+    ClaimedOf<Task> claimed;
+    {
+      const std::lock_guard guard(lock_);
+      claim_all(claimed);
+    }
+    claimed.deliver([](Task* task) { deliver_wake(task); });
+  }
   void close() {
     const std::lock_guard guard(lock_);
     number_.store(1, std::memory_order_relaxed);

@@ -116,6 +116,8 @@ class MutexCoreOf {
   bool has_waiters() const { return word_.load(std::memory_order_relaxed) & (queued | woken); }
   // A guess, for dumps and for who considers to spin; records are type-stable.
   const Task* holder() const { return reinterpret_cast<const Task*>(word_.load(std::memory_order_relaxed) & ~flags); }
+  // For WaitInfo::holder_at.
+  const void* holder_at() const { return &word_; }
 
  private:
   static constexpr std::uint64_t held = 1;

@@ -66,7 +66,7 @@ class OnceCoreOf {
     list_.remove(spot.node);
   }
   static bool has_turn(const WaitSpotOf<Task>& spot) { return spot.node.number == your_turn; }
-  const Task* holder() const { return holder_; }
+  const void* holder_at() const { return &holder_; }  // for WaitInfo
 
  private:
   enum State : std::uint32_t { idle, busy, over };

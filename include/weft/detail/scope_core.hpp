@@ -35,6 +35,7 @@ enum class CancelReason : std::uint8_t {
   sibling,    // a task of the same nursery failed
   shutdown,   // the runtime ends
   race_lost,  // another one was first
+  deadlock,   // nothing could run any more
 };
 const char* to_string(CancelReason reason);
 

@@ -38,7 +38,11 @@ struct StrandCore;
 struct WaitInfo {
   const char* kind = "";
   const void* object = nullptr;
-  const TaskCore* holder = nullptr;  // who could end it, if one does
+  const TaskCore* holder = nullptr;     // who could end it, if one does
+  const void* holder_at = nullptr;      // where that stands, if it may change: a word, without its six lowest bits
+  const TaskCore* last_seen = nullptr;  // who used the other side last: a hint, not proof
+  const WaitInfo* next = nullptr;       // of a select: the next case
+  bool outside = false;                 // something that is no task ends it: a blocking call, a file
 };
 
 enum class TaskOp : std::uint8_t {

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+// Relaxed: sizes and ticks are compared with themselves [DEAD-1].
+#include "sched/deadlock.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/peek.hpp"
+#include "base/sys.hpp"
+#include "sched/blocking_pool.hpp"
+#include "sched/records.hpp"
+#include "sched/runtimes.hpp"
+#include "sched/scope.hpp"
+#include "sched/task_view.hpp"
+#include "weft/deadlock.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+namespace {
+
+constexpr std::int64_t patience = 20'000'000;        // [DEAD-3]
+constexpr std::int64_t maybe_after = 1'000'000'000;  // and at each doubling while only threads might do something
+constexpr unsigned most_looks = 6;
+
+seam::Atomic<std::uint32_t> external_waits{0};
+
+// How things stand in all runtimes. Equal twice: nothing ran in between, for each dispatch moves a tick.
+struct Standing {
+  std::uint64_t print = 0;
+  bool quiet = true;
+  unsigned threads = 0;  // that are ours
+};
+
+void mix(std::uint64_t& hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+  hash ^= hash >> 29;
+}
+
+void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
+  const IdleSet::Census census = runtime.idle.census();
+  standing.quiet &= census.active == 0 && census.searchers == 0 && runtime.global.empty();
+  mix(standing.print, census.sleepers);
+  mix(standing.print, runtime.live.finished_total());
+  mix(standing.print, runtime.live.started_total());
+  const unsigned count = runtime.worker_count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    const Worker& worker = runtime.worker(i);
+    mix(standing.print, worker.tick.load(std::memory_order_relaxed));
+    standing.quiet &=
+        worker.deque.size() == 0 && worker.ready.size() == 0 && worker.inbox_size.load(std::memory_order_relaxed) == 0;
+  }
+  standing.threads += runtime.threads() + (runtime.sysmon != nullptr ? 1 : 0);
+  const std::lock_guard guard(runtime.blocking_mutex);
+  if (runtime.blocking != nullptr) standing.threads += runtime.blocking->threads();
+}
+
+Standing look_at_runtimes() {
+  Standing standing;
+  for_each_runtime(
+      [](RuntimeCore& runtime, void* context) { add_runtime_to(*static_cast<Standing*>(context), runtime); },
+      &standing);
+  return standing;
+}
+
+// 0: not to be found out.
+unsigned threads_of_process() {
+  const long fd = sys::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (sys::is_error(fd)) return 0;
+  char buffer[4096];
+  const long got = sys::read(static_cast<int>(fd), buffer, sizeof buffer);
+  sys::close(static_cast<int>(fd));
+  if (got <= 0) return 0;
+  const std::string_view text(buffer, static_cast<std::size_t>(got));
+  constexpr std::string_view key = "\nThreads:\t";
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return 0;
+  unsigned count = 0;
+  const char* from = text.data() + at + key.size();
+  return std::from_chars(from, text.data() + text.size(), count).ec == std::errc{} ? count : 0;
+}
+
+// Of tools, that run no code of the program.
+constexpr unsigned helper_threads() {
+#if defined(__SANITIZE_THREAD__)
+  return 1;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  return 1;
+#else
+  return 0;
+#endif
+#else
+  return 0;
+#endif
+}
+
+// Is this thread the worker of some runtime just now, or the loop of one?
+bool is_in_run(const TaskView& thread) {
+  const FiberCore* root = nullptr;
+  const WorkerCore* worker = nullptr;
+  return peek(&root, &thread.record->root, sizeof root) && root != nullptr &&
+         peek(&worker, &root->worker, sizeof worker) && worker != nullptr;
+}
+
+// Everybody who waits, and who waits for whom.
+class Waits {
+ public:
+  // False: somebody is not waiting, or not for ever; `external`: it is a thread.
+  bool gather(bool& external) {
+    Gathering gathering{this, true, false};
+    for_each_record(
+        [](TaskCore* task, void* context) {
+          auto& mine = *static_cast<Gathering*>(context);
+          if (mine.all) mine.all = waits_for_ever(*task);
+        },
+        &gathering);
+    if (!gathering.all) return false;
+    gather_views(gathering);
+    external = gathering.external;
+    return gathering.all;
+  }
+  // Whoever waits now, and those in whose place somebody waits.
+  void gather_all() {
+    Gathering gathering{this, true, false};
+    for_each_record(
+        [](TaskCore* task, void* context) {
+          TaskView view;
+          if (view_task(task, view) && (view.parked() || view.moment.state() == TaskState::joining))
+            static_cast<Gathering*>(context)->waits->add(std::move(view));
+        },
+        &gathering);
+  }
+
+  unsigned plain_threads() const { return plain_threads_; }
+  std::size_t count() const { return views_.size(); }
+
+  std::string list() const {
+    std::string text;
+    std::vector<const TaskView*> in_order;
+    for (const TaskView& view : views_) in_order.push_back(&view);
+    std::sort(in_order.begin(), in_order.end(), [](const TaskView* a, const TaskView* b) { return a->id < b->id; });
+    for (const TaskView* view : in_order) {
+      text += "  ";
+      tell(text, *view);
+      text += "\n";
+    }
+    return text;
+  }
+
+  // Each cycle once. `certain`: only of edges that no other task's action can cut, and of waits without a deadline.
+  std::string cycles(bool certain) const {
+    std::string text;
+    std::vector<std::uint8_t> state(views_.size(), 0);  // 0 new, 1 on the path, 2 done
+    std::vector<Step> path;
+    for (std::size_t start = 0; start < views_.size(); ++start) search(start, certain, state, path, text);
+    return text;
+  }
+
+ private:
+  struct Gathering {
+    Waits* waits;
+    bool all;
+    bool external;
+  };
+  struct Edge {
+    std::size_t to;
+    std::string how;
+  };
+  struct Step {
+    std::size_t at;
+    std::string how;  // it waits for the next one
+  };
+
+  // By its word and its deadline alone; what is in between is not waiting [DEAD-2].
+  static bool waits_for_ever(const TaskCore& task) {
+    const TaskMoment now = task.word.look();
+    switch (now.state()) {
+      case TaskState::free:
+      case TaskState::done:
+      case TaskState::cancelled:
+      case TaskState::joining:  // whoever runs in its place is looked at, too
+        return true;
+      case TaskState::running:
+        return true;  // a thread's, or gather_views() finds it
+      case TaskState::parking:
+        return now.left() && now.reason() == WakeReason::none &&
+               task.deadline.load(std::memory_order_relaxed) == seam::no_deadline;
+      default:
+        return false;
+    }
+  }
+  void gather_views(Gathering& gathering) {
+    for_each_record(
+        [](TaskCore* task, void* context) {
+          auto& mine = *static_cast<Gathering*>(context);
+          if (!mine.all) return;
+          const TaskState state = task->word.look().state();
+          if (state == TaskState::free || state == TaskState::done || state == TaskState::cancelled) return;
+          TaskView view;
+          if (!view_task(task, view)) {
+            mine.all = false;
+            return;
+          }
+          if (view.flags & task_thread) {
+            if (is_in_run(view)) return;
+            ++mine.waits->plain_threads_;
+            if (!view.parked()) {
+              mine.external = true;
+              return;
+            }
+          }
+          mine.all = (view.parked() && view.moment.reason() == WakeReason::none && !view.outside) ||
+                     view.moment.state() == TaskState::joining;
+          mine.waits->add(std::move(view));
+        },
+        &gathering);
+  }
+  void add(TaskView view) {
+    place_.emplace(view.record, views_.size());
+    views_.push_back(std::move(view));
+  }
+  const TaskView* find(const TaskCore* task) const {
+    const auto found = place_.find(task);
+    return found != place_.end() ? &views_[found->second] : nullptr;
+  }
+
+  static std::string name_of(const TaskView& view) {
+    std::string text = view.flags & task_thread ? "thread's task " : "task ";
+    text += std::to_string(view.id);
+    if (!view.name.empty()) text += " \"" + view.name + "\"";
+    return text;
+  }
+  void tell_one(std::string& text, const std::string& kind, const void* object, const TaskCore* holder,
+                const TaskCore* last_seen) const {
+    text += kind;
+    if (object != nullptr) {
+      char buffer[24];
+      const auto end = std::to_chars(buffer, buffer + sizeof buffer, reinterpret_cast<std::uintptr_t>(object), 16).ptr;
+      text.append(" 0x").append(buffer, end);
+    }
+    if (holder != nullptr) {
+      const TaskView* view = find(holder);
+      text += kind == "join" ? " of " : ", held by ";
+      text += view != nullptr ? name_of(*view) : "a task that does not wait, or has ended";
+    }
+    if (last_seen != nullptr) {
+      const TaskView* view = find(last_seen);
+      text += ", other side last seen used by ";
+      text += view != nullptr ? name_of(*view) : "a task that does not wait, or has ended";
+    }
+  }
+  void tell(std::string& text, const TaskView& view) const {
+    text += name_of(view) + " waits: ";
+    if (view.moment.state() == TaskState::joining) {
+      const TaskView* inner = find(innermost_of(view.record));
+      text += "in place, for " + (inner != nullptr ? name_of(*inner) : std::string("a child"));
+      return site_to(text, view);
+    }
+    tell_one(text, view.wait.empty() ? "?" : view.wait, view.wait_object, view.holder, view.last_seen);
+    for (const TaskView::Case& each : view.cases) {
+      text += "; or ";
+      tell_one(text, each.kind, each.object, each.holder, each.last_seen);
+    }
+    site_to(text, view);
+  }
+  static void site_to(std::string& text, const TaskView& view) {
+    if (!(view.flags & task_thread))
+      text.append(", spawned at ").append(view.site.file_name()).append(":").append(std::to_string(view.site.line()));
+  }
+
+  void edge_to(std::vector<Edge>& edges, const TaskCore* task, std::string how) const {
+    const auto found = place_.find(task);
+    if (task != nullptr && found != place_.end()) edges.push_back({found->second, std::move(how)});
+  }
+  std::vector<Edge> edges_of(const TaskView& view, bool certain) const {
+    std::vector<Edge> edges;
+    if (view.moment.state() == TaskState::joining) {
+      const TaskCore* inner = innermost_of(view.record);
+      if (inner != view.record) edge_to(edges, inner, "in place");
+      return edges;
+    }
+    if (certain && (view.outside || !view.cases.empty() ||
+                    view.record->deadline.load(std::memory_order_relaxed) != seam::no_deadline))
+      return edges;
+    edge_to(edges, view.holder, view.wait);
+    if (view.wait == "nursery") {
+      for (const TaskView& child : views_)
+        if (child.nursery != nullptr && child.nursery == view.wait_object) edge_to(edges, child.record, "nursery");
+    }
+    if (certain) return edges;
+    edge_to(edges, view.last_seen, view.wait + ", last seen");
+    for (const TaskView::Case& each : view.cases) {
+      edge_to(edges, each.holder, "select " + each.kind);
+      edge_to(edges, each.last_seen, "select " + each.kind + ", last seen");
+    }
+    return edges;
+  }
+
+  // Depth first; a step back to the path is a cycle. Not recursive: chains may be long.
+  void search(std::size_t start, bool certain, std::vector<std::uint8_t>& state, std::vector<Step>& path,
+              std::string& text) const {
+    struct Frame {
+      std::size_t at;
+      std::vector<Edge> edges;
+      std::size_t next = 0;
+    };
+    if (state[start] != 0) return;
+    std::vector<Frame> frames;
+    const auto enter = [&](std::size_t at) {
+      state[at] = 1;
+      path.push_back({at, ""});
+      frames.push_back({at, edges_of(views_[at], certain), 0});
+    };
+    enter(start);
+    while (!frames.empty()) {
+      Frame& frame = frames.back();
+      if (frame.next == frame.edges.size()) {
+        state[frame.at] = 2;
+        path.pop_back();
+        frames.pop_back();
+        continue;
+      }
+      const Edge edge = frame.edges[frame.next++];
+      path.back().how = edge.how;
+      if (state[edge.to] == 0) {
+        enter(edge.to);
+      } else if (state[edge.to] == 1) {
+        tell_cycle(text, path, edge.to);
+      }
+    }
+  }
+  void tell_cycle(std::string& text, const std::vector<Step>& path, std::size_t from) const {
+    std::size_t first = 0;
+    while (path[first].at != from) ++first;
+    text += "  cycle: ";
+    for (std::size_t i = first; i < path.size(); ++i) text += name_of(views_[path[i].at]) + " -" + path[i].how + "-> ";
+    text += name_of(views_[from]) + "\n";
+  }
+
+  std::vector<TaskView> views_;
+  std::unordered_map<const TaskCore*, std::size_t> place_;
+  unsigned plain_threads_ = 0;
+};
+
+}  // namespace
+
+DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
+  const Standing before = look_at_runtimes();
+  if (!before.quiet || before.print != seen_) return Verdict::alive;
+  const unsigned helpers = external_waits.load(std::memory_order_acquire);
+  Waits waits;
+  bool external = false;
+  if (!waits.gather(external)) return Verdict::alive;
+  const unsigned threads = threads_of_process();
+  const Standing after = look_at_runtimes();
+  if (!after.quiet || after.print != before.print) return Verdict::alive;
+  if (external || helpers != 0 || external_waits.load(std::memory_order_acquire) != 0) return Verdict::external;
+  report = std::to_string(waits.count()) + (waits.count() == 1 ? " task waits" : " tasks wait") + ":\n" + waits.list() +
+           waits.cycles(false);
+  const unsigned known = after.threads + waits.plain_threads() + helper_threads();
+  return threads == 0 || threads > known ? Verdict::maybe : Verdict::dead;
+}
+
+std::int64_t DeadlockWatch::again(std::int64_t now) {
+  return looks_ < most_looks ? now + (maybe_after << (looks_++)) : seam::no_deadline;
+}
+
+std::int64_t DeadlockWatch::look(std::int64_t now, bool awake) {
+  if (awake || runtime_.options.deadlock == RuntimeOptions::OnDeadlock::ignore ||
+      runtime_.main_task.load(std::memory_order_relaxed) == nullptr) {
+    seen_ = 0;
+    return seam::no_deadline;
+  }
+  const Standing standing = look_at_runtimes();
+  if (!standing.quiet || standing.print != seen_) {
+    seen_ = standing.print;
+    quiet_since_ = now;
+    looks_ = 0;
+    next_ = now + patience;
+    return next_;
+  }
+  if (now < next_) return next_;
+  std::string report;
+  next_ = seam::no_deadline;
+  switch (examine(report)) {
+    case Verdict::alive:
+      break;
+    case Verdict::external:
+      next_ = again(now);
+      break;
+    case Verdict::maybe:
+      if (now - quiet_since_ >= maybe_after && !told_maybe_) {
+        told_maybe_ = true;
+        sys::write_all(2,
+                       "weft: maybe a deadlock: nothing runs, and whether threads that we do not know will do "
+                       "something cannot be seen (weft::ExternalWait says so); " +
+                           report);
+      }
+      next_ = again(now);
+      break;
+    case Verdict::dead:
+      act("deadlock: nothing can run any more; " + report);
+      break;
+  }
+  return next_;
+}
+
+void DeadlockWatch::act(const std::string& report) {
+  const std::lock_guard guard(runtime_.deadlock_mutex);
+  TaskCore* main = runtime_.main_task.load(std::memory_order_relaxed);
+  if (main == nullptr) return;
+  const bool first = runtime_.deadlock_report.empty();
+  if (first) runtime_.deadlock_report = report;
+  if (runtime_.options.deadlock == RuntimeOptions::OnDeadlock::report) {
+    if (first) sys::write_all(2, "weft: " + report);
+  } else if (first) {
+    request_task(*main, CancelReason::deadlock);
+  } else if (!runtime_.deadlock_told_again) {
+    runtime_.deadlock_told_again = true;
+    sys::write_all(2, "weft: asked to stop because of a deadlock, and again: " + report);
+  }
+}
+
+void print_deadlock(const Deadlock& deadlock) noexcept {
+  sys::write_all(2, "weft: ");
+  sys::write_all(2, deadlock.what());
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+ExternalWait::ExternalWait() noexcept {
+  external_waits.fetch_add(1, std::memory_order_relaxed);
+}
+
+ExternalWait::~ExternalWait() {
+  external_waits.fetch_sub(1, std::memory_order_release);
+}
+
+std::string deadlocks() {
+  Waits waits;
+  waits.gather_all();
+  return waits.cycles(true);
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What: sees that nothing can run any more, and names why. Advisory: looks from outside, by sysmon's thread.
+//
+//   fingerprint (counts and ticks of all runtimes) -> look at every task -> fingerprint again, the same: so nothing ran
+//   while it looked, and what it saw was true at one moment
+//
+// Invariants
+//   [DEAD-1] A verdict `dead` needs: nobody ACTIVE or searching in any runtime, empty queues, every task parked without
+//            a deadline and without `outside`, every thread task parked the same way or inside run(), no ExternalWait,
+//            no thread that we do not know, and the fingerprint unchanged. Whoever could end a wait is one of these.
+//   [DEAD-2] Whatever cannot be read or is in between counts as alive: no alarm is better than a false one.
+//   [DEAD-3] The fingerprint stood still for `patience` before the first look.
+// Threads: the watch by sysmon; the texts by any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sched/runtime_core.hpp"
+
+namespace weft::inline v0::detail {
+
+class DeadlockWatch {
+ public:
+  explicit DeadlockWatch(RuntimeCore& runtime) : runtime_(runtime) {}
+  // At each look of sysmon. Returns when it wants to look again at the latest.
+  std::int64_t look(std::int64_t now, bool awake);
+
+ private:
+  enum class Verdict : std::uint8_t {
+    alive,     // something will run
+    external,  // threads that we know might do something
+    maybe,     // threads that we do not know might
+    dead,
+  };
+  Verdict examine(std::string& report) const;
+  void act(const std::string& report);
+  std::int64_t again(std::int64_t now);
+
+  RuntimeCore& runtime_;
+  std::uint64_t seen_ = 0;  // fingerprint
+  std::int64_t quiet_since_ = 0;
+  std::int64_t next_ = 0;
+  unsigned looks_ = 0;  // with this fingerprint
+  bool told_maybe_ = false;
+};
+
+}  // namespace weft::inline v0::detail
