@@ -182,9 +182,11 @@ const Register a{{.name = "cond_var: one waits, one notifies [B1]", .run = items
 const Register b{{.name = "cond_var: two wait, two notifications", .run = items<Real, 2, false>}};
 const Register c{
     {.name = "cond_var: one of two is asked to stop, no item is left lying [B13] [HB10]", .run = items<Real, 2, true>}};
-const Register d{
-    {.name = "cond_var: a notification passes from a cancelled waiter to the next [B13]", .run = passed_on<Real>}};
-const Register e{{.name = "cond_var: notify_all ends what has begun, not the next wait [B12]", .run = all<Real>}};
+const Register d{{.name = "cond_var: a notification passes from a cancelled waiter to the next [B13]",
+                  .run = passed_on<Real>,
+                  .preemptions = 1}};
+const Register e{
+    {.name = "cond_var: notify_all ends what has begun, not the next wait [B12]", .run = all<Real>, .preemptions = 1}};
 const Register f{
     {.name = "cond_var: the lock after the wait waits through a cancel [HB10]", .run = relock<Slip::none>}};
 
