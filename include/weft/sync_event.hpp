@@ -38,6 +38,9 @@ class SyncEvent {
     return detail::wait_at_gate(core_, "event", this, detail::deadline_at(when), detail::Raise::quietly);
   }
 
+  // For select.
+  detail::GateCore& gate() { return core_; }
+
  private:
   detail::GateCore core_;
 };

@@ -82,6 +82,126 @@ func skynetMs(workers int) float64 {
 	return since(begin) / 1e6
 }
 
+func ring(workers int) float64 {
+	runtime.GOMAXPROCS(workers)
+	const tasks, rounds = 1000, 1000
+	links := make([]chan int, tasks)
+	for i := range links {
+		links[i] = make(chan int)
+	}
+	for i := 1; i < tasks; i++ {
+		go func(in, out chan int) {
+			for {
+				out <- <-in + 1
+			}
+		}(links[i-1], links[i])
+	}
+	token := 0
+	begin := time.Now()
+	for k := 0; k < rounds; k++ {
+		links[0] <- token + 1
+		token = <-links[tasks-1]
+	}
+	return since(begin) / (tasks * rounds)
+}
+
+func pingpong(workers int) float64 {
+	runtime.GOMAXPROCS(workers)
+	const rounds = 1000000
+	there, back := make(chan int), make(chan int)
+	go func() {
+		for v := range there {
+			back <- v + 1
+		}
+	}()
+	v := 0
+	begin := time.Now()
+	for i := 0; i < rounds; i++ {
+		there <- v
+		v = <-back
+	}
+	return since(begin) / rounds
+}
+
+func buffered(senders, receivers int) float64 {
+	const total = 8000000
+	ch := make(chan int, 128)
+	var sent, received sync.WaitGroup
+	sent.Add(senders)
+	received.Add(receivers)
+	begin := time.Now()
+	for r := 0; r < receivers; r++ {
+		go func() {
+			sum := 0
+			for v := range ch {
+				sum += v
+			}
+			received.Done()
+		}()
+	}
+	for s := 0; s < senders; s++ {
+		go func() {
+			for i := 0; i < total/senders; i++ {
+				ch <- i
+			}
+			sent.Done()
+		}()
+	}
+	sent.Wait()
+	close(ch)
+	received.Wait()
+	return total / since(begin) * 1000
+}
+
+// One goroutine sends to its channels in turn, the other selects over all of them.
+func select2() float64 {
+	const rounds = 1000000
+	a, b := make(chan int), make(chan int)
+	go func() {
+		for i := 0; i < rounds/2; i++ {
+			a <- i
+			b <- i
+		}
+	}()
+	begin := time.Now()
+	for i := 0; i < rounds; i++ {
+		select {
+		case <-a:
+		case <-b:
+		}
+	}
+	return since(begin) / rounds
+}
+
+func select8() float64 {
+	const rounds = 800000
+	var c [8]chan int
+	for i := range c {
+		c[i] = make(chan int)
+	}
+	go func() {
+		for i := 0; i < rounds/8; i++ {
+			for _, each := range c {
+				each <- i
+			}
+		}
+	}()
+	begin := time.Now()
+	for i := 0; i < rounds; i++ {
+		select {
+		case <-c[0]:
+		case <-c[1]:
+		case <-c[2]:
+		case <-c[3]:
+		case <-c[4]:
+		case <-c[5]:
+		case <-c[6]:
+		case <-c[7]:
+		}
+	}
+	return since(begin) / rounds
+}
+
 func main() {
 	runtime.GOMAXPROCS(2)
 	switch os.Args[1] {
@@ -99,6 +219,24 @@ func main() {
 		fmt.Println(sleepers(100000))
 	case "sleep_1m":
 		fmt.Println(sleepers(1000000))
+	case "skynet_chan_2w":
+		fmt.Println(skynetMs(2))
+	case "ring_1w":
+		fmt.Println(ring(1))
+	case "ring_2w":
+		fmt.Println(ring(2))
+	case "pingpong_1w":
+		fmt.Println(pingpong(1))
+	case "pingpong_2w":
+		fmt.Println(pingpong(2))
+	case "spsc":
+		fmt.Println(buffered(1, 1))
+	case "mpmc_4x4":
+		fmt.Println(buffered(4, 4))
+	case "select2":
+		fmt.Println(select2())
+	case "select8":
+		fmt.Println(select8())
 	default:
 		fmt.Fprintln(os.Stderr, "no such workload:", os.Args[1])
 		os.Exit(2)

@@ -84,6 +84,12 @@ class GateCoreOf {
     spot.park_in(list_, me);
     return Published::parking;
   }
+  // --- For select: looks_open() is advice, the rest is used under the lock.
+  bool looks_open() const { return number_.load(std::memory_order_relaxed) == 0; }
+  seam::SpinLock& lock() { return lock_; }
+  bool open_now() const { return number_.load(std::memory_order_acquire) == 0; }
+  WaitListOf<Task>& list() { return list_; }
+
   // Of one that was not claimed.
   void leave(WaitSpotOf<Task>& spot) {
     const std::lock_guard guard(lock_);
