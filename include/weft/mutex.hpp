@@ -23,6 +23,7 @@
 #include "weft/detail/rw_mutex_core.hpp"
 #include "weft/detail/wait_core.hpp"
 #include "weft/detail/worker_core.hpp"
+#include "weft/lock_check.hpp"
 #include "weft/scope.hpp"
 
 namespace weft::inline v0 {
@@ -30,15 +31,24 @@ namespace weft::inline v0 {
 class Mutex {
  public:
   Mutex() = default;
+  ~Mutex() { detail::check_destroyed(this); }
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
   void lock() {
     if (!core_.try_lock(detail::this_task())) [[unlikely]]
       (void)lock_slow(seam::no_deadline, detail::Raise::yes);
+    detail::check_locked(this, true);
   }
-  bool try_lock() noexcept { return core_.try_lock(detail::this_task()); }
-  void unlock() noexcept { core_.unlock(); }
+  bool try_lock() noexcept {
+    const bool had = core_.try_lock(detail::this_task());
+    if (had) detail::check_locked(this, false);
+    return had;
+  }
+  void unlock() noexcept {
+    detail::check_unlocked(this);
+    core_.unlock();
+  }
 
   // False: it was not to be had in time. Throw Cancelled, too.
   bool lock_for(std::chrono::nanoseconds span) { return lock_before(detail::deadline_after(span)); }
@@ -54,14 +64,19 @@ class Mutex {
   // Never throws: a task that is asked to stop gets `cancelled`, and has not locked it.
   WaitResult lock_result(
       std::chrono::steady_clock::time_point when = std::chrono::steady_clock::time_point::max()) noexcept {
-    if (core_.try_lock(detail::this_task())) return WaitResult::done;
-    return lock_slow(detail::deadline_at(when), detail::Raise::quietly);
+    const WaitResult result = core_.try_lock(detail::this_task())
+                                  ? WaitResult::done
+                                  : lock_slow(detail::deadline_at(when), detail::Raise::quietly);
+    if (result == WaitResult::done) detail::check_locked(this, true);
+    return result;
   }
 
  private:
   friend class CondVar;
   bool lock_before(std::int64_t deadline) {
-    return core_.try_lock(detail::this_task()) || lock_slow(deadline, detail::Raise::yes) == WaitResult::done;
+    const bool had = core_.try_lock(detail::this_task()) || lock_slow(deadline, detail::Raise::yes) == WaitResult::done;
+    if (had) detail::check_locked(this, true);
+    return had;
   }
   WaitResult lock_slow(std::int64_t deadline, detail::Raise raise);
 

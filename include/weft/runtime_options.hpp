@@ -41,6 +41,7 @@ struct RuntimeOptions {
 
   OnDeadlock deadlock = OnDeadlock::raise;
   bool stall_report = true;                  // say on stderr which task blocked a worker, once per spawn site
+  bool check_locks = false;                  // as weft::check_locks(true): for the whole process
   bool dump_signal = false;                  // SIGQUIT writes weft::dump() to stderr
   bool leak_report = false;                  // name the tasks that are still there when shutdown begins
   bool stats = false;                        // print the counters when the runtime ends

@@ -19,6 +19,7 @@
 #include "sched/records.hpp"
 #include "sched/runtimes.hpp"
 #include "sched/scope.hpp"
+#include "sched/sysmon.hpp"
 #include "sched/task_view.hpp"
 #include "weft/deadlock.hpp"
 
@@ -37,6 +38,7 @@ struct Standing {
   std::uint64_t print = 0;
   bool quiet = true;
   unsigned threads = 0;  // that are ours
+  bool dumps = false;    // the writer of dumps is about: one for all runtimes
 };
 
 void mix(std::uint64_t& hash, std::uint64_t value) {
@@ -57,7 +59,9 @@ void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
     standing.quiet &=
         worker.deque.size() == 0 && worker.ready.size() == 0 && worker.inbox_size.load(std::memory_order_relaxed) == 0;
   }
-  standing.threads += runtime.threads() + (runtime.sysmon != nullptr ? 1 : 0);
+  // Never too many: a thread that is counted and gone would hide one that we do not know.
+  standing.threads += runtime.threads() + (runtime.sysmon != nullptr && runtime.sysmon->is_watching() ? 1 : 0);
+  if (runtime.dump_signal != nullptr) standing.dumps = true;
   const std::lock_guard guard(runtime.blocking_mutex);
   if (runtime.blocking != nullptr) standing.threads += runtime.blocking->threads();
 }
@@ -365,7 +369,7 @@ DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
   if (external || helpers != 0 || external_waits.load(std::memory_order_acquire) != 0) return Verdict::external;
   report = std::to_string(waits.count()) + (waits.count() == 1 ? " task waits" : " tasks wait") + ":\n" + waits.list() +
            waits.cycles(false);
-  const unsigned known = after.threads + waits.plain_threads() + helper_threads();
+  const unsigned known = after.threads + (after.dumps ? 1 : 0) + waits.plain_threads() + helper_threads();
   return threads == 0 || threads > known ? Verdict::maybe : Verdict::dead;
 }
 

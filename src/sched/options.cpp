@@ -126,6 +126,10 @@ constexpr Knob knobs[] = {
      "nothing can run any more: run() throws, or it is said on stderr", read_deadlock},
     {"WEFT_STALL_REPORT", "1", "0 or 1", "say on stderr which task blocked a worker, once per spawn site",
      read_flag<&O::stall_report>},
+    {"WEFT_CHECK_LOCKS", "0", "0 or 1",
+     "report mutexes that are locked in both orders (in code compiled without NDEBUG), and waits while a StdMutex is "
+     "held",
+     read_flag<&O::check_locks>},
     {"WEFT_DUMP_SIGNAL", "0", "0 or 1", "SIGQUIT writes all tasks with their stacks to stderr",
      read_flag<&O::dump_signal>},
     {"WEFT_LEAK_REPORT", "0", "0 or 1", "name the tasks that are still there when a runtime is shut down",

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "sched/dispatch.hpp"
+#include "sched/lock_check.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
 #include "weft/fiber.hpp"
@@ -97,6 +98,8 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
     if (cancel_pending(task)) raise_if_cancelled(task);
   }
   if (!(task.flags & (task_registered | task_thread))) register_task(task);
+  if (!(task.flags & task_thread) && (task.root->alert.load(std::memory_order_relaxed) & alert_held)) [[unlikely]]
+    report_held(task);
   task.wait = &info;
   // While it unwinds a deadline around it ends nothing, and one that has passed would only make it spin.
   if (raise != Raise::no && task.scope != nullptr && task.scope->deadline_within < deadline &&
@@ -187,6 +190,8 @@ namespace {
   checkpoint();
   if (cancel_pending(task)) raise_if_cancelled(task);
   if (self->root->worker == nullptr) return seam::yield_thread();
+  if (self->root->alert.load(std::memory_order_relaxed) & alert_held) [[unlikely]]
+    report_held(task);
   yield_on(self);
 }
 

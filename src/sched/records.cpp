@@ -8,6 +8,7 @@
 
 #include "fiber/carrier.hpp"
 #include "sched/runtime_core.hpp"
+#include "sched/task_local.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -167,6 +168,7 @@ TaskCore* make_thread_task(FiberCore* root) {
   (void)task->word.run_on(0);
   root->task = task;
   root->carrier->at_end = [](Carrier& carrier) {
+    if (carrier.root.locals != nullptr) drop_locals(&carrier.root, carrier.root.task);
     TaskCore* mine = std::exchange(carrier.root.task, nullptr);
     mine->flags = 0;
     mine->word.make_free();

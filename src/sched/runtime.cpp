@@ -25,6 +25,7 @@
 #include "sched/task_end.hpp"
 #include "weft/deadlock.hpp"
 #include "weft/fiber.hpp"
+#include "weft/lock_check.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -95,6 +96,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   untraced_type = &typeid(Cancelled);
   if (options.spec_assert) spec_assertions = true;
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (options.check_locks) check_locks(true);
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);

@@ -49,6 +49,8 @@ class Sysmon {
   bool start();  // false: the system has no thread for it
   void stop();
   void ring();  // look at once
+  // Has it a thread? False a little before that has gone. acquire: for nothing but itself
+  bool is_watching() const { return !stopping_.load(std::memory_order_acquire); }
 
   const WorkerCounters& counters() const { return counters_; }
   PressureStats pressure() const;

@@ -19,6 +19,7 @@
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
 #include "sched/strand.hpp"
+#include "sched/task_local.hpp"
 #include "sched/waiters.hpp"
 #include "weft/detail/nursery_core.hpp"
 #include "weft/fiber_error.hpp"
@@ -172,6 +173,8 @@ void run_body(TaskCore* task) {
 }
 
 void end_body(TaskCore* task, std::exception_ptr failure) {
+  if (task->flags & task_locals) [[unlikely]]
+    drop_locals(current_core()->root, task);
   drop_bindings();
   end_task(task, std::move(failure), false);
 }

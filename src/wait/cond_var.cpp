@@ -16,7 +16,9 @@ WaitResult CondVar::wait_for_notice(Lock& lock, std::int64_t deadline, Raise rai
   // Shielded, and as long as it takes [HB10].
   struct Relock {
     ~Relock() {
-      if (!mutex.try_lock()) (void)mutex.lock_slow(seam::no_deadline, Raise::no);
+      if (mutex.try_lock()) return;
+      (void)mutex.lock_slow(seam::no_deadline, Raise::no);
+      check_locked(&mutex, true);
     }
     Mutex& mutex;
   };

@@ -50,6 +50,7 @@ namespace detail {
 
 struct Binding;
 struct Carrier;
+struct LocalNode;
 struct TaskCore;    // src of the floor above: what is scheduled
 struct WorkerCore;  // and who runs it
 
@@ -86,6 +87,7 @@ enum Alert : std::uint32_t {
   alert_interrupt = 1,  // interrupts are pending
   alert_fp = 2,         // a fiber with its own floating-point words has run here
   alert_scope = 4,      // a fiber that is no root has opened a scope: it must not be left suspended in it
+  alert_held = 8,       // lock_check: a std::mutex is held
 };
 
 // Where a fiber stands, in one word that resume can compare: the number of its root, its depth below it, and Above.
@@ -146,6 +148,7 @@ struct alignas(64) FiberCore {
   void* pending_trace = nullptr;
   std::uint32_t fp_words[2] = {};
   std::uint32_t swallowed_yields = 0;
+  LocalNode* locals = nullptr;           // roots only: TaskLocal values of the tasks that run here
   std::uint32_t open_scopes = 0;         // nurseries, timeouts and shields that its frames have open
   seam::Atomic<std::uint32_t> owner{0};  // 1 + the worker on it; for spec assertions only
   void* user_slot = nullptr;

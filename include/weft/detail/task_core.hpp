@@ -67,6 +67,7 @@ enum TaskFlag : std::uint16_t {
   task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
   task_big_stack = 2048,   // runs on a stack of its own size
   task_main = 4096,        // of run(): worker 0 waits for it
+  task_locals = 16384,     // has TaskLocal values
   task_job = 16,           // a piece of par that was stolen: its forker needs what it returns
 };
 
