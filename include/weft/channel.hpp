@@ -141,6 +141,7 @@ class Channel {
     if (core_.looks_sendable()) [[likely]] {
       detail::TaskCore* woken = nullptr;
       const detail::Offered offered = core_.try_send(value, woken);
+      detail::note_use(core_.last_sender);
       detail::deliver_one(woken);
       if (offered == detail::Offered::sent) [[likely]]
         return SendStatus::sent;
@@ -152,6 +153,7 @@ class Channel {
     if (!core_.looks_receivable()) return RecvStatus::empty;
     detail::TaskCore* woken = nullptr;
     const detail::Got taken = core_.try_recv(into, woken);
+    detail::note_use(core_.last_receiver);
     detail::deliver_one(woken);
     if (taken == detail::Got::value) [[likely]]
       return RecvStatus::received;
@@ -227,6 +229,7 @@ template <class T>
 
 template <class T>
 [[gnu::noinline]] SendStatus Channel<T>::park_send(T& value, std::int64_t deadline, detail::Raise raise) {
+  detail::note_use(core_.last_sender);
   detail::SendWait<T> wait(core_, value);
   switch (detail::park_on(wait, deadline, raise)) {
     case detail::WaitEnd::timed_out:
@@ -241,6 +244,7 @@ template <class T>
 
 template <class T>
 [[gnu::noinline]] RecvStatus Channel<T>::park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise) {
+  detail::note_use(core_.last_receiver);
   detail::RecvWait<T> wait(core_, into);
   switch (detail::park_on(wait, deadline, raise)) {
     case detail::WaitEnd::timed_out:

@@ -43,6 +43,9 @@ class Latch {
     return detail::wait_at_gate(core_, "latch", this, detail::deadline_at(when), detail::Raise::quietly);
   }
 
+  // For select.
+  detail::GateCore& gate() { return core_; }
+
  private:
   static std::int64_t checked(std::int64_t count);
   [[noreturn]] static void refuse();

@@ -44,6 +44,9 @@ class WaitGroup {
     return detail::wait_at_gate(core_, "wait_group", this, detail::deadline_at(when), detail::Raise::quietly);
   }
 
+  // For select.
+  detail::GateCore& gate() { return core_; }
+
  private:
   [[noreturn]] static void refuse(const char* what);
 

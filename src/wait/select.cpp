@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Relaxed: a number that only varies where to begin; the head of a list of waiters, under its lock.
+#include <algorithm>
+#include <memory>
 #include <new>
 #include <stdexcept>
 
@@ -23,7 +25,19 @@ class SelectWait {
   SelectWait(const SelectPlan& plan, bool flags)
       : select_(plan.cases, plan.locks, plan.count), plan_(plan), flags_(flags) {}
 
-  WaitInfo info() const { return {"select", &plan_, nullptr}; }
+  // Its first cases, one behind the other.
+  WaitInfo info() {
+    const WaitInfo* next = nullptr;
+    for (std::size_t i = std::min(plan_.count, told); i-- > 0;) {
+      const SelectCase::About about = plan_.cases[i]->about();
+      next = std::construct_at(&told_.infos[i], WaitInfo{.kind = about.kind,
+                                                         .object = about.object,
+                                                         .holder = about.holder,
+                                                         .last_seen = about.last_seen,
+                                                         .next = next});
+    }
+    return {.kind = "select", .object = &plan_, .next = next};
+  }
   bool try_complete() {
     TaskCore* woken = nullptr;
     const bool done = select_.look_one_by_one(random_below, woken);
@@ -58,9 +72,15 @@ class SelectWait {
     return SelectOf<TaskCore>::nobody;
   }
 
+  static constexpr std::size_t told = 4;  // in a report
+
   SelectOf<TaskCore> select_;
   const SelectPlan& plan_;
   const bool flags_;
+  union Told {
+    Told() {}  // NOLINT(modernize-use-equals-default): filled when it parks, not before
+    WaitInfo infos[told];
+  } told_;
 };
 
 TaskWaiter& as_waiter(std::byte* room) {

@@ -16,11 +16,13 @@
 #include "sched/universe.hpp"
 #include "weft/barrier.hpp"
 #include "weft/blocking.hpp"
+#include "weft/channel.hpp"
 #include "weft/cond_var.hpp"
 #include "weft/latch.hpp"
 #include "weft/mutex.hpp"
 #include "weft/nursery.hpp"
 #include "weft/once.hpp"
+#include "weft/select.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/sync_event.hpp"
 
@@ -194,6 +196,64 @@ TEST_CASE("deadlock: a ring of three [N-040]") {
         REQUIRE(at != string::npos);
         const string line = report.substr(at, report.find('\n', at) - at);
         for (const char* name : {"\"x\" -lock-> ", "\"y\" -lock-> ", "\"z\" -lock-> "}) CHECK(has(line, name));
+      });
+}
+
+TEST_CASE("deadlock: two who send to each other before they receive; the other side is shown as last seen [N-040]") {
+  dies(
+      [] {
+        weft::Channel<int> to_left(1);
+        weft::Channel<int> to_right(1);
+        weft::Barrier both(2);
+        weft::with_nursery([&](weft::Nursery& n) {
+          const auto talk = [&both](weft::Channel<int>& out, weft::Channel<int>& in) {
+            out.send(1);
+            (void)in.recv();
+            (void)both.arrive_and_wait();
+            out.send(2);
+            (void)both.arrive_and_wait();
+            out.send(3);  // is full: each waits for the other to receive
+            (void)in.recv();
+          };
+          (void)n.spawn([&, talk] { talk(to_right, to_left); }, named("left"));
+          (void)n.spawn([&, talk] { talk(to_left, to_right); }, named("right"));
+        });
+      },
+      [](const string& report) {
+        CHECK(has(report, "send 0x"));
+#ifndef NDEBUG
+        CHECK(has(report, "last seen used by"));
+        CHECK(has(report, "\"left\" -send, last seen-> "));
+        CHECK(has(report, "\"right\" -send, last seen-> "));
+#endif
+      });
+}
+
+TEST_CASE("deadlock: through a select that joins who waits for the selector [N-040]") {
+  dies(
+      [] {
+        weft::Mutex mutex;
+        weft::Channel<int> never(0);
+        weft::SyncEvent locked;
+        weft::with_nursery([&](weft::Nursery& n) {
+          auto other = n.spawn(
+              [&] {
+                locked.wait();
+                mutex.lock();
+              },
+              named("other"));
+          (void)n.spawn(
+              [&] {
+                const std::lock_guard guard(mutex);
+                locked.set();
+                (void)weft::select(weft::op::recv(never), weft::op::join(other));
+              },
+              named("selector"));
+        });
+      },
+      [](const string& report) {
+        CHECK(has(report, "\"other\" -lock-> "));
+        CHECK(has(report, "\"selector\" -select join-> "));
       });
 }
 

@@ -25,6 +25,7 @@ class RecvCaseOf final : public SelectCaseOf<Task> {
   void link(Task& task) final { core_->link_receiver_parking(value, task, this->node); }
   void unlink() final { core_->unlink_receiver(this->node); }
   void claimed() final {}
+  typename SelectCaseOf<Task>::About about() const final { return {"recv", core_, nullptr, core_->last_sender}; }
 
   std::optional<T> value;  // once it has won: nothing means closed and drained
 
@@ -47,6 +48,8 @@ class SendCaseOf final : public SelectCaseOf<Task> {
   void link(Task& task) final { core_->link_sender_parking(*value_, task, this->node); }
   void unlink() final { core_->unlink_sender(this->node); }
   void claimed() final { offered = this->node.slot == nullptr ? Offered::closed : Offered::sent; }  // [CHAN-6]
+
+  typename SelectCaseOf<Task>::About about() const final { return {"send", core_, nullptr, core_->last_receiver}; }
 
   void aim_at(T& value) { value_ = &value; }
   Offered offered = Offered::full;

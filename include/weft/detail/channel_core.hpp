@@ -106,6 +106,10 @@ class ChannelCoreOf {
     WEFT_DEBUG(receivers_.empty() && senders_.empty(), "a channel is destroyed while somebody waits");
   }
 
+  // Who used each side last, for deadlock reports: a hint, written in debug builds only.
+  seam::Guessed<const Task*> last_sender = nullptr;
+  seam::Guessed<const Task*> last_receiver = nullptr;
+
   // --- Advice, without the lock.
   bool looks_receivable() const { return buffer_.size() != 0 || !senders_.empty() || is_closed(); }
   bool looks_sendable() const { return !receivers_.empty() || !buffer_.full() || is_closed(); }

@@ -7,6 +7,7 @@
 
 #include "weft/detail/channel_core.hpp"
 #include "weft/detail/wait_core.hpp"
+#include "weft/detail/worker_core.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -17,12 +18,19 @@ inline void deliver_one(TaskCore* woken) {
   if (woken != nullptr) deliver_wake(woken);
 }
 
+// The running task has used this side.
+inline void note_use([[maybe_unused]] seam::Guessed<const TaskCore*>& side) {
+#ifndef NDEBUG
+  side = this_task();
+#endif
+}
+
 template <class T>
 class SendWait {
  public:
   SendWait(ChannelCore<T>& core, T& value) : core_(core), value_(value) { node_.winner = &winner_; }
 
-  WaitInfo info() const { return {"send", &core_, nullptr}; }
+  WaitInfo info() const { return {.kind = "send", .object = &core_, .last_seen = core_.last_receiver}; }
   bool try_complete() {
     TaskCore* woken = nullptr;
     offered_ = core_.try_send(value_, woken);
@@ -58,7 +66,7 @@ class RecvWait {
  public:
   RecvWait(ChannelCore<T>& core, std::optional<T>& into) : core_(core), into_(into) { node_.winner = &winner_; }
 
-  WaitInfo info() const { return {"recv", &core_, nullptr}; }
+  WaitInfo info() const { return {.kind = "recv", .object = &core_, .last_seen = core_.last_sender}; }
   bool try_complete() {
     TaskCore* woken = nullptr;
     const Got taken = core_.try_recv(into_, woken);

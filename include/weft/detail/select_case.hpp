@@ -70,6 +70,7 @@ class JoinCase final : public SelectCase {
   void link(TaskCore& task) final;
   void unlink() final;
   void claimed() final {}
+  About about() const final { return {"join", target_, target_, nullptr}; }
 
   bool over() const { return target_->word.look().state() >= TaskState::done; }
 
@@ -103,6 +104,7 @@ class GateCase final : public SelectCase {
   void link(TaskCore&) final { gate_->list().push(this->node); }
   void unlink() final { gate_->list().remove(this->node); }
   void claimed() final {}
+  About about() const final { return {"event", gate_, nullptr, nullptr}; }
 
  private:
   G* gate_;

@@ -56,6 +56,15 @@ class SelectCaseOf {
   // Its node was claimed by somebody.
   virtual void claimed() = 0;
 
+  // For deadlock reports: what it is, and who could end it or used its other side last.
+  struct About {
+    const char* kind = "case";
+    const void* object = nullptr;
+    const Task* holder = nullptr;
+    const Task* last_seen = nullptr;
+  };
+  virtual About about() const { return {}; }
+
   CaseKind kind() const { return kind_; }
   Node node;
 
