@@ -4,6 +4,7 @@
 
 #include "weft/barrier.hpp"
 #include "weft/blocking.hpp"
+#include "weft/broadcast.hpp"
 #include "weft/channel.hpp"
 #include "weft/channel_status.hpp"
 #include "weft/cond_var.hpp"
@@ -22,8 +23,10 @@
 #include "weft/nursery.hpp"
 #include "weft/once.hpp"
 #include "weft/op.hpp"
+#include "weft/ordered_channel.hpp"
 #include "weft/par.hpp"
 #include "weft/payload.hpp"
+#include "weft/pool.hpp"
 #include "weft/registry.hpp"
 #include "weft/result.hpp"
 #include "weft/runtime.hpp"

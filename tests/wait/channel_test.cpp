@@ -375,4 +375,77 @@ TEST_CASE("channel: a fiber that catches wait is asked before a receive and may 
   });
 }
 
+TEST_CASE("channel: the order of looks: closed, receiver, room, park; buffer, sender, closed, park [W-069]") {
+  in_each_universe([](const Universe&) {
+    weft::with_nursery([&](weft::Nursery& n) {
+      {  // closed before room
+        Channel<int> ch(1);
+        ch.close();
+        CHECK(ch.try_send(1) == SendStatus::closed);
+      }
+      {  // receiver before room
+        Channel<int> ch(1);
+        auto receiver = n.spawn([&] { return *ch.recv(); });
+        until_parked(receiver);
+        ch.send(1);
+        CHECK(ch.size() == 0);
+        CHECK(receiver.join() == 1);
+      }
+      {  // room before parking, parking last
+        Channel<int> ch(1);
+        CHECK(ch.try_send(1) == SendStatus::sent);
+        CHECK(ch.try_send(2) == SendStatus::full);
+        auto sender = n.spawn([&] { ch.send(2); });
+        until_parked(sender);
+        CHECK(ch.core().waiting().senders == 1);
+        // buffer before the parked sender
+        CHECK(*ch.recv() == 1);
+        sender.join();
+        CHECK(*ch.recv() == 2);
+      }
+      {  // the parked sender before closed (no memory for a drain list), closed before parking
+        Channel<int> ch;
+        auto sender = n.spawn([&] { ch.send(3); });
+        until_parked(sender);
+        std::string why;
+        weft::detail::Claimed woken;
+        (void)ch.core().close(why, [](std::size_t) { return static_cast<int*>(nullptr); }, woken);
+        CHECK(*ch.recv() == 3);
+        CHECK_FALSE(ch.recv().has_value());
+        sender.join();
+      }
+    });
+  });
+}
+
+// The same checks for a wait whose node lies on the stack and for one that lies in an object of its own.
+template <class Make>
+void conforms(Make&& make) {
+  Channel<int> ch;
+  std::optional<int> into;
+  auto&& wait = make(ch, into);
+  CHECK(weft::detail::wait_on(wait, weft::detail::deadline_after(1ms), weft::detail::Raise::yes) ==
+        weft::WaitResult::timed_out);
+  CHECK(ch.core().waiting().receivers == 0);
+  weft::with_nursery([&](weft::Nursery& n) {
+    n.start([&] { ch.send(5); });
+    CHECK(weft::detail::wait_on(wait, weft::seam::no_deadline, weft::detail::Raise::yes) == weft::WaitResult::done);
+    CHECK(*into == 5);
+  });
+  CHECK(ch.core().waiting().receivers == 0);
+}
+
+TEST_CASE("channel: a node may lie on the stack or in an object [V-057]") {
+  in_each_universe([](const Universe&) {
+    conforms([](Channel<int>& ch, std::optional<int>& into) { return weft::detail::RecvWait<int>(ch.core(), into); });
+    struct Object {
+      int other[16] = {};
+      std::optional<weft::detail::RecvWait<int>> wait;
+    };
+    const auto object = std::make_unique<Object>();
+    conforms(
+        [&](Channel<int>& ch, std::optional<int>& into) -> auto& { return object->wait.emplace(ch.core(), into); });
+  });
+}
+
 }  // namespace
