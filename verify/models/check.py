@@ -56,12 +56,45 @@ idle WATCH_FOR_EVER
 idle RECHECKS_FIRST KIND0=spawn
 idle ANNOUNCES_TWICE KIND0=plain
 idle OUTSIDE_UNFENCED KIND0=plain
+
+close
+close NO_MEMORY
+close REFUSES
+close STOP_RECEIVER
+close OPEN
+close FLAG_UNLOCKED
+close FIRST_ONLY OPEN
+close MOVES_UNCLAIMED
+close CLOSED_FIRST
+close DRAIN_FIRST
+close FAILS_DRAINED CAPACITY=0
+close FORGETS_PARKED NO_MEMORY CAPACITY=0
+close CLOSES_TWICE
+
+select
+select STOPPED_ONE=1
+select MEETING=3
+select MEETING=3 NO_FIRST_LOOK
+select MEETING=5
+select MEETING=6
+select ONLY_LINKS
+select LINKS_APART
+select CASE_ORDER MEETING=6
+select LEAVES_LOSERS
+select CLAIMS_TWICE
+select NO_LOOK_AT_FLAG
 """
 DEEP = """
 idle WORKERS=3 KIND0=spawn
 idle WORKERS=3 TASKS=2 KIND0=spawn KIND1=spawn IDLE
 idle WORKERS=3 TASKS=2 KIND0=pair KIND1=pair
 idle WORKERS=3 TASKS=2 KIND0=spawn KIND1=slot
+select MEETING=2
+select MEETING=4
+close CAPACITY=0
+close NO_MEMORY CAPACITY=0
+close REFUSES CAPACITY=0
+close STOP_RECEIVER CAPACITY=0
 """
 
 
@@ -111,7 +144,7 @@ def main():
             print(f"check.py: there is no {program} here; ./dev setup test installs it", file=sys.stderr)
             return 2
     lines = [line for line in (RUNS + (DEEP if arguments.deep else "")).splitlines() if line]
-    forgotten = [f"{model} {flag}" for model in ("park", "nursery", "idle") for flag in sorted(mistakes_of(model))
+    forgotten = [f"{model} {flag}" for model in ("park", "nursery", "idle", "close", "select") for flag in sorted(mistakes_of(model))
                  if not any(line.split()[0] == model and flag in line.split()[1:] for line in lines)]
     for one in forgotten:
         print(f"{one}: named in the model, and no run has it")
