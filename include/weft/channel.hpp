@@ -10,7 +10,8 @@
 // fail from then on, waiting ones too, and what was not received is given back. A send that fails has not touched its
 // value. A channel belongs to nobody: cancelling a nursery closes nothing.
 //
-// Forms: send, recv may wait and throw Cancelled; try_ never waits; _until and _for wait that long; _result never
+// Forms: send, recv may wait and throw Cancelled, and give others a turn now and then even if they need not wait, so a
+// loop over them can be cancelled and starves nobody; try_ never waits; _until and _for wait that long; _result never
 // throws. T's move must not throw; it runs while the channel is locked, so it must not wait either.
 // Threads: any, tasks and plain threads alike. It must outlive those who use it.
 #pragma once
@@ -55,6 +56,7 @@ class Channel {
 
   // --- Sending. Throws ChannelClosed; moves from its argument only if that was sent.
   void send(T&& value) {
+    turn();
     const SendStatus status = send_now(value);
     if (status == SendStatus::sent) [[likely]]
       return;
@@ -87,6 +89,7 @@ class Channel {
 
   // --- Receiving. Nothing: closed and drained.
   std::optional<T> recv() {
+    turn();
     std::optional<T> value;
     if (recv_now(value) == RecvStatus::empty) (void)park_recv(value, seam::no_deadline, detail::Raise::yes);
     return value;
@@ -136,6 +139,11 @@ class Channel {
   detail::ChannelCore<T>& core() { return core_; }
 
  private:
+  // Before the operation, so that it is done xor cancelled.
+  void turn() {
+    if (core_.turn_due()) [[unlikely]]
+      detail::take_turn();
+  }
   // full: the caller may wait.
   SendStatus send_now(T& value) {
     if (core_.looks_sendable()) [[likely]] {
@@ -164,10 +172,12 @@ class Channel {
   RecvStatus park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise);
   void finish_send(T& value, SendStatus status);
   SendStatus send_by(T& value, std::int64_t deadline, detail::Raise raise) {
+    if (raise == detail::Raise::yes) turn();
     const SendStatus status = send_now(value);
     return status == SendStatus::full ? park_send(value, deadline, raise) : status;
   }
   std::expected<T, RecvStatus> recv_by(std::int64_t deadline, detail::Raise raise) {
+    if (raise == detail::Raise::yes) turn();
     std::optional<T> value;
     RecvStatus status = recv_now(value);
     if (status == RecvStatus::empty) status = park_recv(value, deadline, raise);
@@ -265,6 +275,7 @@ template <class T>
 
 template <class T>
 std::size_t Channel<T>::send_many(std::span<T> values) {
+  turn();
   std::size_t sent = 0;
   while (sent < values.size()) {
     if (mode_ != ChannelMode::block) {
@@ -291,6 +302,7 @@ std::size_t Channel<T>::send_many(std::span<T> values) {
 template <class T>
 std::size_t Channel<T>::recv_many(std::vector<T>& into, std::size_t most) {
   if (most == 0) return 0;
+  turn();
   const std::size_t batch = std::min<std::size_t>(most, std::max<std::size_t>(capacity(), 16));
   if (into.capacity() - into.size() < batch) into.reserve(std::max(into.size() + batch, 2 * into.capacity()));
   const auto take = [&](std::size_t count) {

@@ -64,6 +64,10 @@ bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end) {
   return true;
 }
 
+void take_turn() {
+  yield_and_look();
+}
+
 void deliver_wake(TaskCore* task) {
   if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
 }

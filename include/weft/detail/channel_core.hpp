@@ -117,6 +117,13 @@ class ChannelCoreOf {
   std::uint32_t size() const { return buffer_.size(); }
   std::uint32_t capacity() const { return buffer_.capacity(); }
 
+  // Counts operations that might go on without ever waiting; each 64th is to let others run.
+  bool turn_due() {
+    const std::uint32_t turn = turns_ + 1;
+    turns_ = turn;
+    return turn % 64 == 0;
+  }
+
   // --- One look. `woken` is to be delivered afterwards.
   Offered try_send(T& value, Task*& woken) {
     lock_.lock();
@@ -382,7 +389,8 @@ class ChannelCoreOf {
   // Guarded by lock_; what looks_* read is advice there.
   seam::SpinLock lock_;
   seam::Guessed<bool> closed_ = false;
-  bool refused_ = false;  // the receivers' end is closed
+  bool refused_ = false;                    // the receivers' end is closed
+  seam::Guessed<std::uint32_t> turns_ = 0;  // a hint
   ValueRing<T> buffer_;
   List receivers_;
   List senders_;

@@ -82,6 +82,9 @@ inline std::int64_t deadline_at(std::chrono::steady_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
 
+// A suspension point in the course of operations that did not have to wait.
+void take_turn();
+
 // The claimed task runs on. After the object's unlock.
 void deliver_wake(TaskCore* task);
 inline void deliver_all(Claimed& claimed) {
