@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Storms over the scheduler, with exact sums at the end of each round.
 //   sched_stress [--kind park|spawn|cancel|timers|churn|crowd|stall|elastic|all] [--seconds N] [--seed N] [--workers N]
-// A round that finds a wrong sum prints kind, seed and round, and ends the program with 1. A round that does not end
-// within 60 s prints the tasks that live and the threads, and ends it by abort: never a hang.
+//                [--rounds N] [--from N]
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,15 +17,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "sched/dump.hpp"
+#include "stress/storm.hpp"
 #include "weft/nursery.hpp"
 #include "weft/par.hpp"
 #include "weft/runtime.hpp"
@@ -37,43 +34,10 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t operator()() {
-    state_ += 0x9e3779b97f4a7c15u;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return mixed ^ (mixed >> 31);
-  }
-  std::uint64_t below(std::uint64_t n) { return (*this)() % n; }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-  std::chrono::nanoseconds span(std::uint64_t most_ns) { return std::chrono::nanoseconds(below(most_ns + 1)); }
-
- private:
-  std::uint64_t state_;
-};
-
-struct Round {
-  const char* kind;
-  std::uint64_t seed;
-  std::uint64_t number;
-};
-Round current{"", 0, 0};
-std::atomic<std::uint64_t> progress{0};
-std::atomic<weft::detail::RuntimeCore*> watched{nullptr};
-unsigned most_workers = 8;
-
-[[noreturn]] void wrong(const char* what, std::uint64_t got, std::uint64_t expected) {
-  std::fprintf(stderr, "%s: %s: got %llu, expected %llu; --kind %s --seed %llu, round %llu\n", current.kind, what,
-               static_cast<unsigned long long>(got), static_cast<unsigned long long>(expected), current.kind,
-               static_cast<unsigned long long>(current.seed), static_cast<unsigned long long>(current.number));
-  std::_Exit(1);
-}
-void equal(const char* what, std::uint64_t got, std::uint64_t expected) {
-  if (got != expected) wrong(what, got, expected);
-}
+using storm::Dice;
+using storm::equal;
+using storm::some_options;
+using storm::Watched;
 
 void compute(std::chrono::nanoseconds span) {
   const auto until = Clock::now() + span;
@@ -92,33 +56,6 @@ struct Token {
   Token(const Token& other) noexcept : count(other.count) { count->fetch_add(1); }
   Token& operator=(const Token&) = delete;
   ~Token() { count->fetch_sub(1); }
-};
-
-weft::RuntimeOptions some_options(Dice& dice) {
-  weft::RuntimeOptions options;
-  options.workers = 1 + static_cast<unsigned>(dice.below(most_workers));
-  options.policy = dice.one_in(4) ? weft::RuntimeOptions::Policy::global : weft::RuntimeOptions::Policy::steal;
-  options.in_place = !dice.one_in(3);
-  options.queue_capacity = dice.one_in(3) ? 8 : 4096;
-  return options;
-}
-
-// A runtime that the watchdog can show.
-class Watched {
- public:
-  explicit Watched(const weft::RuntimeOptions& options) : runtime_(options) { watched = &runtime_.core(); }
-  ~Watched() { watched = nullptr; }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-  weft::Runtime* operator->() { return &runtime_; }
-  weft::Runtime& operator*() { return runtime_; }
-  void at_rest() const {
-    const weft::RuntimeStats stats = runtime_.stats();
-    equal("finished", stats.finished, stats.started);
-  }
-
- private:
-  weft::Runtime runtime_;
 };
 
 // --- park: pairs that hand a number to and fro, and outsiders who wake them for nothing.
@@ -404,7 +341,7 @@ void churn_storm(Dice& dice) {
       });
     }
     std::this_thread::sleep_for(dice.span(300'000));
-    if (!runtime->shutdown()) wrong("shutdown", 0, 1);
+    if (!runtime->shutdown()) equal("shutdown", 0, 1);
     spawner.join();
     runtime.at_rest();
   }
@@ -421,7 +358,7 @@ std::uint64_t fib(std::uint64_t n) {
 
 void crowd_storm(Dice& dice) {
   weft::RuntimeOptions options = some_options(dice);
-  options.workers = most_workers;
+  options.workers = storm::most_workers;
   Watched runtime(options);
   std::uint64_t serial = 0;  // plain: the strand orders it
   std::atomic<std::uint64_t> moved = 0;
@@ -556,7 +493,7 @@ std::atomic<std::uint64_t> promoted_workers{0};
 
 void elastic_storm(Dice& dice) {
   weft::RuntimeOptions options = some_options(dice);
-  options.workers = 1 + static_cast<unsigned>(dice.below(std::min(most_workers, 4u)));
+  options.workers = 1 + static_cast<unsigned>(dice.below(std::min(storm::most_workers, 4u)));
   options.max_workers = options.workers + 1 + static_cast<unsigned>(dice.below(options.workers + 1));
   options.sysmon_period = 100us;
   options.stall_after = 1ms;
@@ -611,105 +548,27 @@ void elastic_storm(Dice& dice) {
   close(ends[0]);
   close(ends[1]);
   promoted_workers += runtime->stats().promoted;
-  if (runtime->stats().promoted == 0) wrong("temporary workers", 0, 1);
+  if (runtime->stats().promoted == 0) equal("temporary workers", 0, 1);
   (void)runtime->shutdown();
   runtime.at_rest();
 }
 
-struct Kind {
-  const char* name;
-  void (*round)(Dice&);
-};
-constexpr Kind kinds[] = {{"park", park_storm},    {"spawn", spawn_storm},    {"cancel", cancel_storm},
-                          {"timers", timer_storm}, {"churn", churn_storm},    {"crowd", crowd_storm},
-                          {"stall", stall_storm},  {"elastic", elastic_storm}};
-
-void show_threads() {
-  DIR* folder = opendir("/proc/self/task");
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder)) {
-    if (entry->d_name[0] == '.') continue;
-    const std::string base = std::string("/proc/self/task/") + entry->d_name;
-    std::string name;
-    std::string place;
-    std::getline(std::ifstream(base + "/comm") >> std::ws, name);
-    std::getline(std::ifstream(base + "/wchan") >> std::ws, place);
-    std::fprintf(stderr, "  thread %s %s: %s\n", entry->d_name, name.c_str(), place.c_str());
-  }
-  closedir(folder);
-}
-
-// A round may take long under sanitizers and beside others; a minute without any is a hang.
-void watch(const std::atomic<bool>& over) {
-  std::uint64_t seen = progress;
-  auto since = Clock::now();
-  while (!over) {
-    std::this_thread::sleep_for(100ms);
-    if (progress != seen) {
-      seen = progress;
-      since = Clock::now();
-    } else if (Clock::now() - since > 60s) {
-      std::fprintf(stderr, "%s: no round has ended for 60 s; --kind %s --seed %llu, round %llu\n", current.kind,
-                   current.kind, static_cast<unsigned long long>(current.seed),
-                   static_cast<unsigned long long>(current.number));
-      if (const weft::detail::RuntimeCore* core = watched) weft::detail::report_refusers(*core);
-      show_threads();
-      std::abort();
-    }
-  }
-}
+constexpr storm::Kind kinds[] = {{"park", park_storm},    {"spawn", spawn_storm},    {"cancel", cancel_storm},
+                                 {"timers", timer_storm}, {"churn", churn_storm},    {"crowd", crowd_storm},
+                                 {"stall", stall_storm},  {"elastic", elastic_storm}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string wanted = "all";
-  std::uint64_t seed = std::random_device{}();
-  long seconds = 5;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--kind")
-      wanted = argv[i + 1];
-    else if (option == "--seconds")
-      seconds = std::strtol(argv[i + 1], nullptr, 10);
-    else if (option == "--seed")
-      seed = std::strtoull(argv[i + 1], nullptr, 0);
-    else if (option == "--workers")
-      most_workers = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
-    else {
-      std::fprintf(stderr, "unknown option %s\n", argv[i]);
-      return 2;
-    }
-  }
   // Before there are other threads.
   stopper.start();
   struct sigaction action{};
   action.sa_sigaction = on_stall;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   if (sigaction(SIGUSR2, &action, nullptr) != 0) return 2;
-  std::atomic<bool> over = false;
-  std::thread watchdog([&] { watch(over); });
-  bool any = false;
-  for (const Kind& kind : kinds) {
-    if (wanted != "all" && wanted != kind.name) continue;
-    any = true;
-    std::printf("%s: --seed %llu\n", kind.name, static_cast<unsigned long long>(seed));
-    std::fflush(stdout);
-    const auto until = Clock::now() + std::chrono::seconds(seconds);
-    std::uint64_t round = 0;
-    do {
-      current = {kind.name, seed, round};
-      Dice dice(seed + round * 1000003);
-      kind.round(dice);
-      ++round;
-      ++progress;
-    } while (Clock::now() < until);
-    std::printf("%s: %llu rounds\n", kind.name, static_cast<unsigned long long>(round));
-  }
-  over = true;
-  watchdog.join();
+  const int code = storm::run_storms(argc, argv, kinds);
   std::printf("threads stalled %llu, process stopped %llu, temporary workers %llu\n",
               static_cast<unsigned long long>(stalled_threads), static_cast<unsigned long long>(stopped_processes),
               static_cast<unsigned long long>(promoted_workers));
-  if (!any) std::fprintf(stderr, "no such kind: %s\n", wanted.c_str());
-  return any ? 0 : 2;
+  return code;
 }

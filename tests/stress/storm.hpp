@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What the storms share: dice, a watchdog that never lets a round hang, exact sums, and main's loop.
 // A round that finds a wrong sum prints kind, seed and round, and ends the program with 1. A round that does not end
-// within 60 s prints the tasks that live, and ends it by abort.
+// within 60 s prints the tasks that live and the threads, and ends it by abort: never a hang.
 #pragma once
+
+#include <dirent.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <span>
 #include <string>
@@ -79,11 +82,32 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
   weft::Runtime* operator->() { return &runtime_; }
+  weft::Runtime& operator*() { return runtime_; }
+  void at_rest() const {
+    const weft::RuntimeStats stats = runtime_.stats();
+    equal("finished", stats.finished, stats.started);
+  }
 
  private:
   weft::Runtime runtime_;
 };
 
+inline void show_threads() {
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    const std::string base = std::string("/proc/self/task/") + entry->d_name;
+    std::string name;
+    std::string place;
+    std::getline(std::ifstream(base + "/comm") >> std::ws, name);
+    std::getline(std::ifstream(base + "/wchan") >> std::ws, place);
+    std::fprintf(stderr, "  thread %s %s: %s\n", entry->d_name, name.c_str(), place.c_str());
+  }
+  closedir(folder);
+}
+
+// A round may take long under sanitizers and beside others; a minute without any is a hang.
 inline void watch(const std::atomic<bool>& over) {
   using namespace std::chrono_literals;
   std::uint64_t seen = progress;
@@ -98,6 +122,7 @@ inline void watch(const std::atomic<bool>& over) {
                    current.kind, static_cast<unsigned long long>(current.seed),
                    static_cast<unsigned long long>(current.number));
       if (const weft::detail::RuntimeCore* core = watched) weft::detail::report_refusers(*core);
+      show_threads();
       std::abort();
     }
   }
