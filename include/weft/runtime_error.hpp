@@ -12,6 +12,7 @@ enum class RuntimeErrc : std::uint8_t {
   bad_environment,  // a WEFT_ variable that cannot be understood
   bad_options,      // RuntimeOptions that contradict themselves
   no_threads,       // the system refuses to start a thread
+  no_memory,        // none for another task record; what was spawned before is not concerned
   not_in_task,      // needs a running task
   nested_run,       // run or shutdown inside a task
   busy,             // somebody else is in run()

@@ -224,6 +224,8 @@ const char* to_string(RuntimeErrc code) {
       return "bad_options";
     case RuntimeErrc::no_threads:
       return "no_threads";
+    case RuntimeErrc::no_memory:
+      return "no_memory";
     case RuntimeErrc::not_in_task:
       return "not_in_task";
     case RuntimeErrc::nested_run:

@@ -9,6 +9,7 @@
 #include "fiber/carrier.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/task_local.hpp"
+#include "weft/runtime_error.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -36,9 +37,19 @@ Pool& pool() {
 
 // Under the mutex.
 void make_block(Pool& p) {
+  auto* block = new (std::nothrow) Block{p.blocks, nullptr};
   auto* records =
-      static_cast<TaskCore*>(::operator new(block_records * sizeof(TaskCore), std::align_val_t{alignof(TaskCore)}));
-  auto* block = new Block{p.blocks, records};
+      static_cast<TaskCore*>(block == nullptr ? nullptr
+                                              : ::operator new(block_records * sizeof(TaskCore),
+                                                               std::align_val_t{alignof(TaskCore)}, std::nothrow));
+  if (records == nullptr) {
+    delete block;
+    throw RuntimeError(RuntimeErrc::no_memory, "no memory for another " + std::to_string(block_records) +
+                                                   " task records of " + std::to_string(sizeof(TaskCore)) +
+                                                   " bytes; there are " + std::to_string(p.made) + ", " +
+                                                   std::to_string(p.made - p.count) + " of them in use");
+  }
+  block->records = records;
   for (unsigned i = 0; i < block_records; ++i) {
     auto* record = new (records + i) TaskCore;
     WEFT_ASSERT(

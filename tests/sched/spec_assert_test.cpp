@@ -20,7 +20,7 @@
 #include "weft/detail/task_word.hpp"
 #undef v0
 
-namespace weft::v0_without_assertions::detail {
+namespace weft::inline v0_without_assertions::detail {
 
 constinit seam::Guessed<bool> spec_assertions = false;
 
@@ -28,7 +28,7 @@ void assert_failed(const char* text, const char*, const char*, int) {
   throw std::logic_error(text);
 }
 
-}  // namespace weft::v0_without_assertions::detail
+}  // namespace weft::inline v0_without_assertions::detail
 
 namespace {
 

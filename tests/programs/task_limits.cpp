@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Runs out of something while it spawns tasks, checks that it was told what, that nothing hangs and nothing is lost,
+// and says "ok" - or "not here" where the machine (an emulator, a sanitizer's address space) does not set such limits.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/fiber_error.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/wait.hpp"
+
+namespace {
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::printf("failed: %s\n", why.c_str());
+  std::fflush(stdout);
+  _exit(1);
+}
+
+void demand(bool condition, const std::string& what) {
+  if (!condition) give_up(what);
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Leaves that much address space, or says that it cannot.
+bool leave_room(rlim_t bytes) {
+  long pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) give_up("no /proc/self/statm");
+  std::fclose(file);
+  const rlimit tight{static_cast<rlim_t>(pages) * 4096 + bytes, RLIM_INFINITY};
+  return setrlimit(RLIMIT_AS, &tight) == 0;
+}
+void forget_limit() {
+  const rlimit wide{RLIM_INFINITY, RLIM_INFINITY};
+  (void)setrlimit(RLIMIT_AS, &wide);
+}
+
+weft::RuntimeOptions with_workers(unsigned workers) {
+  weft::RuntimeOptions options;
+  options.workers = workers;
+  options.stall_report = false;
+  return options;
+}
+
+// More tasks that wait at once than there is room for stacks: the others fail, each with the reason.
+int stacks() {
+  constexpr std::size_t count = 4000;
+  weft::Runtime runtime(with_workers(2));
+  std::size_t refused = 0;
+  std::size_t done = 0;
+  runtime.run([&] {
+    std::vector<weft::Task<int>> tasks;
+    tasks.reserve(count);
+    std::atomic<std::uint32_t> release{0};
+    std::vector<weft::Unparker> handles(count);
+    std::atomic<std::size_t> waiting = 0;
+    weft::go([] { weft::sleep(std::chrono::microseconds(1)); }).join();
+    if (!leave_room(rlim_t{300} << 20)) return;
+    for (std::size_t i = 0; i < count; ++i)
+      tasks.push_back(weft::go([&, i] {
+        handles[i] = weft::unparker();
+        ++waiting;
+        while (release.load() == 0) (void)weft::park_if(release, 0);
+        return 1;
+      }));
+    // Everybody either waits or has failed.
+    for (;;) {
+      std::size_t ended = 0;
+      for (const auto& task : tasks) ended += task.done();
+      if (ended + waiting == count) break;
+      weft::yield_now();
+    }
+    release.store(1);
+    for (const weft::Unparker& handle : handles) handle.unpark();
+    for (auto& task : tasks) {
+      try {
+        done += static_cast<std::size_t>(task.join());
+      } catch (const weft::StackError& error) {
+        ++refused;
+        if (!has(error.what(), "address space")) give_up(error.what());
+      }
+    }
+    forget_limit();
+    // There are stacks again.
+    done += static_cast<std::size_t>(weft::go([] {
+                                       weft::yield_now();
+                                       return 1;
+                                     }).join());
+  });
+  if (refused == 0) return std::puts("not here"), 0;
+  demand(done + refused == count + 1,
+         "lost: " + std::to_string(done) + " done, " + std::to_string(refused) + " refused");
+  demand(done > 100, "refused far too early");
+  return std::puts("ok"), 0;
+}
+
+// More unstarted tasks than there is memory for: the spawn says so; the others run.
+int memory() {
+  weft::Runtime runtime(with_workers(1));
+  std::size_t spawned = 0;
+  std::size_t ran = 0;
+  std::string refused;
+  runtime.run([&] {
+    weft::go([] {}).join();
+    if (!leave_room(rlim_t{160} << 20)) return;
+    weft::with_nursery([&](weft::Nursery& n) {
+      try {
+        for (; spawned < 4'000'000; ++spawned) n.start([&ran] { ++ran; });
+      } catch (const weft::RuntimeError& error) {
+        forget_limit();
+        demand(error.code() == weft::RuntimeErrc::no_memory, error.what());
+        refused = error.what();
+      }
+    });
+    forget_limit();
+  });
+  if (refused.empty()) return std::puts("not here"), 0;
+  demand(has(refused, "no memory for another") && has(refused, "task records"), refused);
+  demand(spawned > 100'000, "refused far too early");
+  demand(ran == spawned, "lost: " + std::to_string(spawned - ran));
+  demand(runtime.stats().started == runtime.stats().finished, "something still lives");
+  // And again from the start.
+  demand(runtime.run([] { return 7; }) == 7, "nothing runs afterwards");
+  return std::puts("ok"), 0;
+}
+
+// No thread for a worker: the runtime says so; one that needs none works.
+int threads() {
+  constexpr uid_t nobody = 65534;
+  if (geteuid() == 0 && setresuid(nobody, nobody, nobody) != 0) return std::puts("not here"), 0;
+  const rlimit none{1, 1};
+  if (setrlimit(RLIMIT_NPROC, &none) != 0) return std::puts("not here"), 0;
+  try {
+    const weft::Runtime many(with_workers(4));
+    return std::puts("not here"), 0;
+  } catch (const weft::RuntimeError& error) {
+    demand(error.code() == weft::RuntimeErrc::no_threads, error.what());
+    demand(has(error.what(), "worker 1 of 4") && has(error.what(), "WEFT_WORKERS"), error.what());
+  }
+  weft::Runtime one(with_workers(1));
+  int sum = 0;
+  one.run([&] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < 100; ++i)
+        n.start([&] {
+          weft::sleep(std::chrono::microseconds(10));
+          ++sum;
+        });
+    });
+  });
+  demand(sum == 100, "a task is missing");
+  std::puts("ok");
+  std::fflush(stdout);
+  _exit(0);  // a leak checker would want a thread of its own
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "stacks") return stacks();
+  if (what == "memory") return memory();
+  if (what == "threads") return threads();
+  return 2;
+}
