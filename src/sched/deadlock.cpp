@@ -58,6 +58,8 @@ void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
     mix(standing.print, worker.tick.load(std::memory_order_relaxed));
     standing.quiet &=
         worker.deque.size() == 0 && worker.ready.size() == 0 && worker.inbox_size.load(std::memory_order_relaxed) == 0;
+    // Kicked out of its sleep, and not on a processor yet: it may take its time on a busy machine.
+    standing.quiet &= worker.pinned.empty() && worker.idle_node.wake.load(std::memory_order_relaxed) == 0;
   }
   // Never too many: a thread that is counted and gone would hide one that we do not know.
   standing.threads += runtime.threads() + (runtime.sysmon != nullptr && runtime.sysmon->is_watching() ? 1 : 0);
@@ -366,6 +368,7 @@ DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
   const unsigned threads = threads_of_process();
   const Standing after = look_at_runtimes();
   if (!after.quiet || after.print != before.print) return Verdict::alive;
+  if (runtime_.run_done.load(std::memory_order_acquire) != 0 || waits.count() == 0) return Verdict::alive;
   if (external || helpers != 0 || external_waits.load(std::memory_order_acquire) != 0) return Verdict::external;
   report = std::to_string(waits.count()) + (waits.count() == 1 ? " task waits" : " tasks wait") + ":\n" + waits.list() +
            waits.cycles(false);
