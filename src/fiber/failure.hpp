@@ -25,8 +25,8 @@ struct Failure {
 // Called with the throwing frames still on the stack.
 void take_trace(FiberCore* core) noexcept;
 // An exception that is no error, and of which there may be many at once: no trace is taken for it. Set once, by the
-// floor that throws it, before it does.
-extern const std::type_info* untraced_type;
+// floor that throws it, before it does; each runtime sets the same.
+extern seam::Atomic<const std::type_info*> untraced_type;
 bool is_untraced(const _Unwind_Exception* exception) noexcept;
 void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept;
 void drop_trace(FiberCore* core) noexcept;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: a type that is written before it is first thrown.
 #include "weft/trace.hpp"
 
 #include <unwind.h>
@@ -82,17 +83,18 @@ void take_trace(FiberCore* core) noexcept {
   _Unwind_Backtrace(on_frame, raw);
 }
 
-const std::type_info* untraced_type = nullptr;
+seam::Atomic<const std::type_info*> untraced_type{nullptr};
 
 // The header that libstdc++ puts before a thrown object ends with the unwinder's part and begins with the type
 // (Itanium C++ ABI, level II); told by the exception class that a C++ exception of this library has, not a copy of one.
 bool is_untraced(const _Unwind_Exception* exception) noexcept {
   constexpr std::uint64_t primary = 0x474e5543432b2b00;  // "GNUCC++\0"
-  if (untraced_type == nullptr || exception->exception_class != primary) return false;
+  const std::type_info* untraced = untraced_type.load(std::memory_order_relaxed);
+  if (untraced == nullptr || exception->exception_class != primary) return false;
   constexpr std::size_t before_unwind_part = 80;
   const std::type_info* type;
   std::memcpy(&type, reinterpret_cast<const char*>(exception) - before_unwind_part, sizeof type);
-  return type == untraced_type;
+  return type == untraced;
 }
 
 void drop_trace(FiberCore* core) noexcept {

@@ -93,7 +93,7 @@ class AsWorker {
 
 RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
-  untraced_type = &typeid(Cancelled);
+  untraced_type.store(&typeid(Cancelled), std::memory_order_relaxed);
   if (options.spec_assert) spec_assertions = true;
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.check_locks) check_locks(true);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <mutex>
+#include <utility>
 
 #include "base/peek.hpp"
 #include "base/sys.hpp"
@@ -68,12 +69,36 @@ void follow_frame_pointers(const Registers& at, ThreadStack& stack) {
   }
 }
 
-// Whose stack `sp` is in.
+// Whose stack `sp` is in; null: a thread's own.
+const FiberCore* core_at(std::uintptr_t sp) {
+  const unsigned shift = sp >> address_bits == 0 ? slot_shift_of[sp >> chunk_shift] : 0;
+  return shift != 0 ? core_of(Slot{sp >> shift << shift, shift}) : nullptr;
+}
+
+// Stands the thread in a call of the kernel? It is interrupted behind that instruction, or at it, to make it again.
+bool in_system_call(std::uintptr_t pc) {
+#if defined(__x86_64__)
+  constexpr unsigned char call[] = {0x0f, 0x05};
+#else
+  constexpr unsigned char call[] = {0x01, 0x00, 0x00, 0xd4};
+#endif
+  unsigned char code[2 * sizeof call];
+  return peek(code, reinterpret_cast<const void*>(pc - sizeof call), sizeof code) &&
+         (std::equal(call, call + sizeof call, code) || std::equal(call, call + sizeof call, code + sizeof call));
+}
+
+// [TSTK-3] Then its registers are half those of one stack and half those of another. A stack that is being left or has
+// just been come to stands where its context says; the frame pointer of one that begins is 0.
+bool may_be_switching(const Registers& at) {
+  if (in_system_call(at.pc)) return false;
+  const FiberCore* core = core_at(at.sp);
+  return at.fp == 0 || (core != nullptr && reinterpret_cast<std::uintptr_t>(core->ctx.sp) == at.sp);
+}
+
 void name_task(std::uintptr_t sp, ThreadStack& stack) {
   stack.fiber = stack.task = 0;
-  const unsigned shift = sp >> address_bits == 0 ? slot_shift_of[sp >> chunk_shift] : 0;
-  if (shift == 0) return;
-  const FiberCore* core = core_of(Slot{sp >> shift << shift, shift});
+  const FiberCore* core = core_at(sp);
+  if (core == nullptr) return;
   stack.fiber = core->id;
   const FiberCore* root = core->root;
   if (root != nullptr && root->task != nullptr) stack.task = root->task->id;
@@ -86,15 +111,25 @@ void on_signal(int, siginfo_t*, void* raw) {
   const Registers at = registers_of(raw);
   ThreadStack& stack = request.answer;
   stack.count = 0;
-  _Unwind_Backtrace(on_frame, &stack);
-  // The handler's own frames come first.
-  const void** const end = stack.frames + stack.count;
-  const void** const first = std::find(stack.frames, end, reinterpret_cast<const void*>(at.pc));
-  stack.count = static_cast<std::size_t>(std::copy(first, end, stack.frames) - stack.frames);
+  if (!may_be_switching(at)) {
+    _Unwind_Backtrace(on_frame, &stack);
+    // The handler's own frames come first.
+    const void** const end = stack.frames + stack.count;
+    const void** const first = std::find(stack.frames, end, reinterpret_cast<const void*>(at.pc));
+    stack.count = static_cast<std::size_t>(std::copy(first, end, stack.frames) - stack.frames);
+  }
   if (stack.count < 2) follow_frame_pointers(at, stack);
   name_task(at.sp, stack);
   request.phase.store(filled, std::memory_order_release);
   seam::futex_wake(request.phase, 1);
+}
+
+// [TSTK-4]
+void prepare_unwinder() {
+  static bool done = false;  // guarded by request_mutex
+  if (std::exchange(done, true)) return;
+  ThreadStack unused;
+  _Unwind_Backtrace(on_frame, &unused);
 }
 
 bool install() {
@@ -114,6 +149,7 @@ bool install() {
 bool take_thread_stack(long tid, std::int64_t limit_ns, ThreadStack& into) {
   const std::lock_guard guard(request_mutex);
   if (!install()) return false;
+  prepare_unwinder();
   request.tid.store(tid, std::memory_order_relaxed);
   request.phase.store(asked, std::memory_order_release);
   const long sent = sys::invoke(SYS_tgkill, sys::getpid(), tid, SIGURG);

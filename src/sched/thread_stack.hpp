@@ -5,6 +5,10 @@
 //            program has a handler of its own for the signal) leaves no trace: a late handler finds the request gone.
 //   [TSTK-2] The signal is SIGURG: ignored unless somebody asks for it, and allowed to come for no reason. Calls that
 //            the kernel can go on with are not disturbed (SA_RESTART); a few (poll, nanosleep) return EINTR.
+//   [TSTK-3] The unwinder believes the registers it begins with, and reads wherever they point. In the middle of a
+//            switch they lie: then the frame pointers are followed instead, by reads that may fail.
+//   [TSTK-4] The unwinder sets itself up when it is first used, once in the process, and whoever comes meanwhile waits.
+//            A handler that interrupts just that would wait for its own thread: so the asker uses it first.
 // Threads: any, but not from a signal handler.
 #pragma once
 

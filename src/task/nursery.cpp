@@ -38,6 +38,7 @@ void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
   nursery.owner = task;
   nursery.here = self;
   nursery.floor = in_place_floor(*task, *self);
+  if (const WorkerCore* worker = self->root->worker) nursery.runtime = worker->runtime;
   std::int64_t deadline = seam::no_deadline;
   if (options.deadline != std::chrono::nanoseconds::max()) deadline = deadline_after(options.deadline);
   open_scope(nursery.scope, task, self, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)),
@@ -81,12 +82,8 @@ Binding* snapshot_bindings() {
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
   auto* worker = static_cast<Worker*>(this_worker());
-  RuntimeCore* runtime = nullptr;
-  if (worker != nullptr) {
-    runtime = worker->runtime;
-  } else if (nursery.owner->root->worker != nullptr) {
-    runtime = nursery.owner->root->worker->runtime;
-  }
+  // From a thread outside: not by way of the owner, which may be moving to another worker just now.
+  RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;
   if (runtime == nullptr) {
     abandon_task(task);
     drop_handle(task);

@@ -17,11 +17,14 @@
 
 namespace weft::inline v0::detail {
 
+struct RuntimeCore;
+
 struct NurseryCore {
   ScopeCore scope;
   TaskCore* owner = nullptr;
   FiberCore* here = nullptr;                  // that opened it: whoever uses it is most likely there
   std::uintptr_t floor = ~std::uintptr_t{0};  // children run in place on `here` while its stack pointer is above
+  RuntimeCore* runtime = nullptr;             // the owner's; null: a plain thread's nursery
   std::int32_t plain = 0;                     // [NUR-1]
   std::uint32_t limit = 0;                    // most children at a time; 0: any number
   CountWord count;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "sched/thread_stack.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/sys.hpp"
+#include "doctest/doctest.h"
+#include "sched/runtime_help.hpp"
+#include "weft/fiber.hpp"
+
+using namespace weft;
+using namespace weft::detail;
+using namespace weft_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t patience = 1'000'000'000;
+
+// Spins with a frame pointer of 0, as a thread has it for a few instructions when it switches to a fiber that begins.
+[[gnu::noinline]] void spin_without_frame(const std::atomic<bool>& stop) {
+#if defined(__x86_64__)
+  asm volatile(
+      "movq %%rbp, %%rax\n\t"
+      "xorl %%ebp, %%ebp\n"
+      "1:\n\t"
+      "cmpb $0, (%[stop])\n\t"
+      "je 1b\n\t"
+      "movq %%rax, %%rbp\n\t"
+      :
+      : [stop] "r"(&stop)
+      : "rax", "memory", "cc");
+#elif defined(__aarch64__)
+  asm volatile(
+      "mov x9, x29\n\t"
+      "mov x29, xzr\n"
+      "1:\n\t"
+      "ldrb w10, [%[stop]]\n\t"
+      "cbz w10, 1b\n\t"
+      "mov x29, x9\n\t"
+      :
+      : [stop] "r"(&stop)
+      : "x9", "x10", "memory", "cc");
+#endif
+}
+
+}  // namespace
+
+TEST_CASE("thread stack: one that is asked in the middle of a switch answers; its registers are not believed [V-085]") {
+  std::atomic<long> tid{0};
+  std::atomic<bool> stop{false};
+  std::thread switcher([&] {
+    tid = sys::gettid();
+    while (!stop) {
+      Fiber fresh([] {});  // it begins with a frame pointer of 0
+      (void)fresh.resume();
+    }
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadStack stack;
+  int answers = 0;
+  for (int i = 0; i < 5000; ++i) answers += take_thread_stack(tid, patience, stack);
+  stop = true;
+  switcher.join();
+  CHECK(answers > 0);
+}
+
+TEST_CASE("thread stack: a frame pointer of 0 is not followed [V-085]") {
+  std::atomic<long> tid{0};
+  std::atomic<bool> stop{false};
+  std::thread spinner([&] {
+    tid = sys::gettid();
+    spin_without_frame(stop);
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadStack stack;
+  for (int i = 0; i < 20; ++i) CHECK(take_thread_stack(tid, patience, stack));
+  CHECK(stack.count >= 1);
+  stop = true;
+  spinner.join();
+}
+
+TEST_CASE("thread stack: one that sits in the kernel tells who called, however often it is asked [N-014]") {
+  Pipe pipe;
+  std::atomic<long> tid{0};
+  std::thread reader([&] {
+    tid = sys::gettid();
+    pipe.wait();
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadStack stack;
+  CHECK(eventually([&] { return take_thread_stack(tid, patience, stack) && stack.count >= 3; }));
+  pipe.release(1);
+  reader.join();
+}
