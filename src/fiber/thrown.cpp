@@ -81,6 +81,7 @@ void keep_beside(const std::exception_ptr& first, const std::vector<std::excepti
     const std::lock_guard guard(lock);
     Beside** at = place_of(object);
     if (*at == nullptr) {
+      // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a record with a list of exceptions
       *at = new Beside{.next = nullptr, .object = object, .destroy = header.destroy, .others = {}};
       header.destroy = forget;
     }

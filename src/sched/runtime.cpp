@@ -126,11 +126,11 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
                                                       "; ask for fewer with WEFT_WORKERS or RuntimeOptions::workers");
     }
   }
-  add_runtime(*this);
   if (options.sysmon) {
     sysmon = std::make_unique<Sysmon>(*this);
     if (!sysmon->start()) sysmon.reset();
   }
+  add_runtime(*this);  // complete: sysmons of other runtimes look at it from here on
 }
 
 RuntimeCore::~RuntimeCore() {

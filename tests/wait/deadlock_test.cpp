@@ -380,7 +380,7 @@ TEST_CASE("deadlock: no false alarm beside a timer [N-040]") {
     weft::Runtime runtime(workers(count));
     CHECK(runtime.run([] {
       weft::SyncEvent event;
-      int woken = 0;
+      std::atomic<int> woken = 0;
       weft::with_nursery([&](weft::Nursery& n) {
         for (int i = 0; i < 3; ++i)
           n.start([&] {
@@ -392,7 +392,7 @@ TEST_CASE("deadlock: no false alarm beside a timer [N-040]") {
           event.set();
         });
       });
-      return woken;
+      return woken.load();
     }) == 3);
   }
 }
