@@ -119,7 +119,9 @@ void call_off_wait(TaskCore& task) {
 
 WakeReason finish_wait(TaskCore& task, Raise raise) {
   seam::light_fence();  // PARKING before the look at the flags; pairs with the heavy fence of who sets them
-  if (raise != Raise::no && requested_for(task).scope != nullptr && (raise == Raise::quietly || !is_unwinding()) &&
+  // The epoch grows before that heavy fence, so an old one says as much as a walk.
+  if (raise != Raise::no && !surely_unasked(task) && requested_for(task).scope != nullptr &&
+      (raise == Raise::quietly || !is_unwinding()) &&
       task.word.claim_own(WakeReason::cancel) == TaskWord::Claimed::yes) {
     task.wait = nullptr;
     return task.word.stay();
@@ -130,7 +132,8 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
     reason = park_thread(task, deadline);
   } else {
     if (deadline != seam::no_deadline) arm_timer(task, deadline);
-    Worker& worker = worker_here();
+    FiberCore* self = current_core();
+    Worker& worker = static_cast<Worker&>(*self->root->worker);
     if (task.word.delivered()) {
       ++worker.counters.parks_avoided;
       reason = task.word.stay();
@@ -138,7 +141,6 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
         yield_task();  // it was spared the wait, not the move
     } else {
       ++worker.counters.parks;
-      FiberCore* self = current_core();
       task.top = self;
       task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
       task.last_worker = static_cast<std::uint16_t>(worker.index);
@@ -208,9 +210,7 @@ void yield_and_look() {
   FiberCore* root = self->root;
   if (root->worker != nullptr && root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
     TaskCore& task = *root->task;
-    if (task.scope->deadline_within == seam::no_deadline && task.own_cancel() == CancelReason::none &&
-        task.scope->clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire))
-        [[likely]]
+    if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task)) [[likely]]
       return yield_on(self);
   }
   yield_slow(self);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+// Relaxed: alerts are raised where they matter; a task's own deadline, before its ticket.
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
+#include "sched/scope.hpp"
 #include "weft/detail/wait_core.hpp"
 
 namespace weft::inline v0 {
@@ -21,7 +23,29 @@ const char* to_string(WaitResult result) {
 
 namespace weft::inline v0::detail {
 
+namespace {
+
+// The common case of what begin_round does: nothing is pending, no deadline, nobody catches waits, not the first wait.
+[[gnu::always_inline]] inline bool begin_plain(WaitRound& round, const WaitInfo& info) {
+  FiberCore* self = current_core();
+  FiberCore* root = self->root;
+  TaskCore* task = root->task;
+  if (root->worker == nullptr || task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 ||
+      (self->above() & above_wait) || round.raise != Raise::yes || round.deadline != seam::no_deadline ||
+      !(task->flags & task_registered) || !surely_unasked(*task) || task->scope->deadline_within != seam::no_deadline)
+    return false;
+  round.task = task;
+  round.offered = true;
+  task->wait = &info;
+  task->deadline.store(seam::no_deadline, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
 bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end) {
+  if (begin_plain(round, info)) [[likely]]
+    return true;
   if (round.task == nullptr) round.task = task_here();
   TaskCore& task = *round.task;
   if (round.raise == Raise::quietly && cancel_due(task)) {
