@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tests/programs/NAME.cpp is a small program that tests of the fiber and sched floors start as a child process, or a ctest of its
+# tests/programs/NAME.cpp is a small program that tests of the fiber, sched and wait floors start as a child process, or a ctest of its
 # own. They are built next to the tests, into programs/ of the build folder.
 set(WEFT_PROGRAM_DIR ${PROJECT_BINARY_DIR}/programs)
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
@@ -18,7 +18,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/programs/unprobed.cpp PR
   COMPILE_OPTIONS -fno-stack-clash-protection)
 
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
-foreach(floor fiber sched)
+foreach(floor fiber sched wait)
   target_compile_definitions(weft_${floor}_tests PRIVATE WEFT_TEST_SOURCE="${PROJECT_SOURCE_DIR}"
     WEFT_TEST_PROGRAMS="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${emulator}" WEFT_TEST_LIBRARY="$<TARGET_FILE:weft>")
   add_dependencies(weft_${floor}_tests test_programs)

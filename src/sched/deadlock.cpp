@@ -384,6 +384,7 @@ std::int64_t DeadlockWatch::look(std::int64_t now, bool awake) {
   if (awake || runtime_.options.deadlock == RuntimeOptions::OnDeadlock::ignore ||
       runtime_.main_task.load(std::memory_order_relaxed) == nullptr) {
     seen_ = 0;
+    restless_ = 0;
     return seam::no_deadline;
   }
   const Standing standing = look_at_runtimes();
@@ -391,10 +392,12 @@ std::int64_t DeadlockWatch::look(std::int64_t now, bool awake) {
     seen_ = standing.print;
     quiet_since_ = now;
     looks_ = 0;
-    next_ = now + patience;
+    next_ = now + (patience << restless_);  // another runtime may be busy for long
+    restless_ = std::min(restless_ + 1, 6U);
     return next_;
   }
   if (now < next_) return next_;
+  restless_ = 0;
   std::string report;
   next_ = seam::no_deadline;
   switch (examine(report)) {

@@ -41,7 +41,8 @@ class DeadlockWatch {
   std::uint64_t seen_ = 0;  // fingerprint
   std::int64_t quiet_since_ = 0;
   std::int64_t next_ = 0;
-  unsigned looks_ = 0;  // with this fingerprint
+  unsigned looks_ = 0;     // with this fingerprint
+  unsigned restless_ = 0;  // looks that found something changed, one after the other
   bool told_maybe_ = false;
 };
 
