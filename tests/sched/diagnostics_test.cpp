@@ -94,8 +94,8 @@ TEST_CASE(
   int sum = 0;
   int visits = 0;
   runtime.run([&] {
+    std::atomic<bool> stop = false;
     weft::with_nursery([&](weft::Nursery& n) {
-      std::atomic<bool> stop = false;
       n.start([&] {
         weft::detail::Random random(3);
         while (!stop) {

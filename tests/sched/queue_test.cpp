@@ -150,9 +150,9 @@ TEST_CASE("queues: a waking pair does not starve a ready task or an unstarted ch
     std::atomic<bool> stop = false;
     std::atomic<std::uint32_t> turn{0};
     std::uint64_t hops = 0;
+    weft::Unparker handles[2];
+    std::atomic<int> ready = 0;
     weft::with_nursery([&](weft::Nursery& n) {
-      weft::Unparker handles[2];
-      std::atomic<int> ready = 0;
       for (std::uint32_t me = 0; me < 2; ++me)
         n.start([&, me] {
           handles[me] = weft::unparker();

@@ -193,8 +193,8 @@ TEST_CASE("sleep: timed waits that move between workers, woken and timed out at 
           n.start([&, t] {
             std::atomic<std::uint32_t> never{0};
             const weft::Unparker me = weft::unparker();
+            std::atomic<bool> stop = false;
             weft::with_nursery([&](weft::Nursery& mine) {
-              std::atomic<bool> stop = false;
               mine.start([&, t] {
                 for (int i = 0; !stop; ++i) {
                   weft::sleep(std::chrono::microseconds((i * 31 + t) % 150));
