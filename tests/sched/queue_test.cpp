@@ -16,6 +16,7 @@
 #include "doctest/doctest.h"
 #include "sched/runtime_core.hpp"
 #include "sched/universe.hpp"
+#include "weft/detail/tools.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/wait.hpp"
@@ -289,7 +290,7 @@ TEST_CASE("queues: an unstarted task is a record of 256 bytes and a place in the
       for (std::size_t i = 0; i < count; ++i) n.start([&ran] { ++ran; });
       CHECK(runtime.stats().cores_made == stacks);
       CHECK(runtime.stats().records - records <= count + 512);
-      CHECK(resident() - before <= 280 * count);
+      if (!WEFT_ASAN && !WEFT_TSAN) CHECK(resident() - before <= 280 * count);  // their shadow is resident, too
     });
     CHECK(ran == count);
   });
