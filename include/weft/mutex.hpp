@@ -47,7 +47,7 @@ class Mutex {
   }
   void unlock() noexcept {
     detail::check_unlocked(this);
-    core_.unlock();
+    core_.unlock(detail::this_task());
   }
 
   // False: it was not to be had in time. Throw Cancelled, too.

@@ -37,7 +37,7 @@ struct Stage {
   bool count_once(std::size_t number) {
     if (!lock(*tasks[number])) return false;
     count.write(count.read() + 1);  // a race unless it is alone and sees the one before
-    mutex.unlock();
+    mutex.unlock(tasks[number]);
     locked.fetch_add(1, std::memory_order_relaxed);
     return true;
   }

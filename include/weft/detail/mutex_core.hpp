@@ -52,16 +52,13 @@ class MutexCoreOf {
   // By the one who was woken.
   bool try_lock_woken(const Task* me) { return try_barge(word_.load(std::memory_order_relaxed), me, woken); }
 
-  // Whoever is claimed is delivered by deliver_wake(Task*), found where Task lives.
-  [[gnu::always_inline]] void unlock() {
-    std::uint64_t now = word_.load(std::memory_order_relaxed);
-    while ((now & (queued | woken)) != queued) [[likely]] {
-      // [LP mutex unlocked] release: what its holder wrote
-      if (word_.compare_exchange_weak(now, now & (queued | woken), std::memory_order_release,
-                                      std::memory_order_relaxed)) [[likely]]
-        return;  // [MTX-4]
-    }
-    unlock_slow();
+  // Whoever is claimed is delivered by deliver_wake(Task*), found where Task lives. `guess`: who has probably locked
+  // it; a load of the word right after the exchange that wrote it would cost as much as a quarter of the pair.
+  [[gnu::always_inline]] void unlock(const Task* guess = nullptr) {
+    std::uint64_t now = bits_of(guess) | held;
+    // [LP mutex unlocked] nobody waits; release: what its holder wrote [MTX-4]
+    if (!word_.compare_exchange_strong(now, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+      unlock_as(now);
   }
 
   // Links the node, unless the mutex is free now. `was_woken`: it comes back.
@@ -136,6 +133,17 @@ class MutexCoreOf {
     return false;
   }
 
+  // The word is not what was guessed: another's, or somebody waits.
+  [[gnu::noinline]] void unlock_as(std::uint64_t now) {
+    while ((now & (queued | woken)) != queued) {
+      // [LP mutex unlocked beside a waiter] who is on the way already; release: what its holder wrote
+      if (word_.compare_exchange_weak(now, now & (queued | woken), std::memory_order_release,
+                                      std::memory_order_relaxed))
+        return;
+    }
+    unlock_slow();
+  }
+
   [[gnu::noinline]] void unlock_slow() {
     Node* next = nullptr;
     {
@@ -157,7 +165,7 @@ class MutexCoreOf {
       }
       if (next == nullptr) word_.fetch_and(~queued, std::memory_order_relaxed);
     }
-    if (next == nullptr) return unlock();  // all who waited have left: as if nobody had [MTX-4]
+    if (next == nullptr) return unlock(holder());  // all who waited have left: as if nobody had [MTX-4]
     deliver_wake(next->task);
   }
 
