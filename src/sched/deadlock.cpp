@@ -151,6 +151,7 @@ class Waits {
   std::string list() const {
     std::string text;
     std::vector<const TaskView*> in_order;
+    in_order.reserve(views_.size());
     for (const TaskView& view : views_) in_order.push_back(&view);
     std::sort(in_order.begin(), in_order.end(), [](const TaskView* a, const TaskView* b) { return a->id < b->id; });
     for (const TaskView* view : in_order) {
@@ -193,9 +194,8 @@ class Waits {
       case TaskState::done:
       case TaskState::cancelled:
       case TaskState::joining:  // whoever runs in its place is looked at, too
+      case TaskState::running:  // a thread's, or gather_views() finds it
         return true;
-      case TaskState::running:
-        return true;  // a thread's, or gather_views() finds it
       case TaskState::parking:
         return now.left() && now.reason() == WakeReason::none &&
                task.deadline.load(std::memory_order_relaxed) == seam::no_deadline;
