@@ -18,9 +18,17 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/programs/unprobed.cpp PR
   COMPILE_OPTIONS -fno-stack-clash-protection)
 
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+# A header instead of definitions: a path on the command line of every test would keep compilers' caches from being shared
+# between checkouts.
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/places/test_places.hpp CONTENT
+"#pragma once
+#define WEFT_TEST_SOURCE \"${PROJECT_SOURCE_DIR}\"
+#define WEFT_TEST_PROGRAMS \"${WEFT_PROGRAM_DIR}\"
+#define WEFT_TEST_EMULATOR \"${emulator}\"
+#define WEFT_TEST_LIBRARY \"$<TARGET_FILE:weft>\"
+")
 foreach(floor fiber sched wait)
-  target_compile_definitions(weft_${floor}_tests PRIVATE WEFT_TEST_SOURCE="${PROJECT_SOURCE_DIR}"
-    WEFT_TEST_PROGRAMS="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${emulator}" WEFT_TEST_LIBRARY="$<TARGET_FILE:weft>")
+  target_include_directories(weft_${floor}_tests PRIVATE ${PROJECT_BINARY_DIR}/places)
   add_dependencies(weft_${floor}_tests test_programs)
 endforeach()
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "test_places.hpp"
 #include "weft/detail/tools.hpp"
 
 namespace weft_test {
@@ -23,7 +24,7 @@ struct Outcome {
   bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
 };
 
-// WEFT_TEST_EMULATOR (may be empty) and WEFT_TEST_PROGRAMS come from cmake/WeftPrograms.cmake.
+// WEFT_TEST_EMULATOR may be empty.
 inline bool emulated() {
   return std::string(WEFT_TEST_EMULATOR) != "";
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "test_places.hpp"
 
 namespace {
 

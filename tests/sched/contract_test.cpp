@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "test_places.hpp"
 #include "weft/weft.hpp"
 
 using namespace std::chrono_literals;

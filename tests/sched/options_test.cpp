@@ -8,6 +8,7 @@
 
 #include "doctest/doctest.h"
 #include "sched/cpu_count.hpp"
+#include "test_places.hpp"
 #include "weft/runtime_error.hpp"
 #include "weft/runtime_options.hpp"
 

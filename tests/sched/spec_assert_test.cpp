@@ -17,6 +17,7 @@
 #define NDEBUG
 #endif
 #define v0 v0_without_assertions
+#include "test_places.hpp"
 #include "weft/detail/task_word.hpp"
 #undef v0
 
