@@ -219,13 +219,13 @@ TEST_CASE("select: every pair of kinds, each side ready once [N-030]") {
       for (int second = 0; second < 6; ++second) {
         for (const bool first_ready : {true, false}) {
           if ((first_ready ? second : first) >= 4 && !((first_ready ? first : second) < 4)) continue;
+          SyncEvent go;  // outlives the nursery, whose last child waits for it
           weft::with_nursery([&](weft::Nursery& n) {
             Channel<int> full(1), empty(1), block;
             full.send(1);
             SyncEvent set(true), unset;
             auto ended = n.spawn([] { return 0; });
             ended.wait();
-            SyncEvent go;
             auto alive = n.spawn([&] {
               go.wait();
               return 0;
