@@ -20,8 +20,9 @@ TEST_CASE("channel: a loop of sends that never wait ends when it is cancelled, a
     CHECK_FALSE(weft::timeout(5ms, [&] {
       for (;;) channel.send(1);
     }));
+    weft::Task<void> sender;  // its canceller may run after the body of the nursery
     weft::with_nursery([&](weft::Nursery& n) {
-      auto sender = n.spawn([&] {
+      sender = n.spawn([&] {
         for (;;) channel.send(1);
       });
       n.start([&] { sender.cancel(); });
