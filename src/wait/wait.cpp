@@ -88,6 +88,10 @@ bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end) {
   return true;
 }
 
+const TaskCore* running_task() {
+  return this_task();
+}
+
 void take_turn() {
   yield_and_look();
 }

@@ -102,3 +102,31 @@ TEST_CASE("audit: a program has no way to publish a wait or to queue a task by i
     CHECK((file.starts_with("src/sched/") || file == "include/weft/detail/task_word.hpp"));
   }
 }
+
+TEST_CASE("audit: channels know the boundary of waiting, neither queues nor workers [W-037]") {
+  const std::set<std::string> allowed = {
+      "weft/channel.hpp",
+      "weft/channel_status.hpp",
+      "weft/detail/channel_core.hpp",
+      "weft/detail/channel_wait.hpp",
+      "weft/detail/select_core.hpp",
+      "weft/detail/seam.hpp",
+      "weft/detail/wait_core.hpp",
+      "weft/detail/wait_list.hpp",
+      "weft/scope.hpp",
+  };
+  const std::regex include("#include \"([^\"]+)\"");
+  const std::regex forbidden("this_worker|WorkerCore|make_ready|inject|push_young|ready_queue|deque");
+  std::size_t files = 0;
+  for (const Source& source : sources()) {
+    if (!std::regex_search(source.path, std::regex("(^include/weft/(detail/)?channel|^src/wait/channel)"))) continue;
+    ++files;
+    INFO(source.path);
+    for (std::sregex_iterator at(source.text.begin(), source.text.end(), include), end; at != end; ++at) {
+      INFO((*at)[1].str());
+      CHECK(allowed.count((*at)[1].str()) == 1);
+    }
+    CHECK_FALSE(std::regex_search(source.text, forbidden));
+  }
+  CHECK(files >= 5);
+}

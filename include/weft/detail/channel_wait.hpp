@@ -7,7 +7,6 @@
 
 #include "weft/detail/channel_core.hpp"
 #include "weft/detail/wait_core.hpp"
-#include "weft/detail/worker_core.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -21,7 +20,7 @@ inline void deliver_one(TaskCore* woken) {
 // The running task has used this side.
 inline void note_use([[maybe_unused]] seam::Guessed<const TaskCore*>& side) {
 #ifndef NDEBUG
-  side = this_task();
+  side = running_task();
 #endif
 }
 

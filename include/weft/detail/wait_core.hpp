@@ -82,6 +82,9 @@ inline std::int64_t deadline_at(std::chrono::steady_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
 
+// Null on a plain thread that has never waited.
+const TaskCore* running_task();
+
 // A suspension point in the course of operations that did not have to wait.
 void take_turn();
 
