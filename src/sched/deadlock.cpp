@@ -30,6 +30,7 @@ namespace {
 constexpr std::int64_t patience = 20'000'000;        // [DEAD-3]
 constexpr std::int64_t maybe_after = 1'000'000'000;  // and at each doubling while only threads might do something
 constexpr unsigned most_looks = 6;
+constexpr std::uint64_t most_listed = 1000;  // tasks, in a report that is no error
 
 seam::Atomic<std::uint32_t> external_waits{0};
 
@@ -362,6 +363,17 @@ DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
   const Standing before = look_at_runtimes();
   if (!before.quiet || before.print != seen_) return Verdict::alive;
   const unsigned helpers = external_waits.load(std::memory_order_acquire);
+  if (helpers != 0) return Verdict::external;
+  // A thread that nobody knows, whatever the known ones do: with very many tasks that is enough. To look at each of a
+  // hundred thousand takes a third of a second.
+  const std::uint64_t alive = runtime_.live.started_total() - runtime_.live.finished_total();
+  if (alive > most_listed) {
+    const unsigned most = before.threads + (before.dumps ? 1 : 0) + thread_tasks() + helper_threads();
+    if (threads_of_process() > most) {
+      report = std::to_string(alive) + " tasks wait, which weft::dump() lists\n";
+      return Verdict::maybe;
+    }
+  }
   Waits waits;
   bool external = false;
   if (!waits.gather(external)) return Verdict::alive;

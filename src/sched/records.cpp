@@ -166,8 +166,17 @@ std::uint64_t fresh_task_ids(WorkerCore* worker) {
   return first;
 }
 
+namespace {
+seam::Atomic<unsigned> threads_with_task{0};  // a number to compare with
+}
+
+unsigned thread_tasks() noexcept {
+  return threads_with_task.load(std::memory_order_relaxed);
+}
+
 TaskCore* make_thread_task(FiberCore* root) {
   TaskCore* task = take_shared_record();
+  threads_with_task.fetch_add(1, std::memory_order_relaxed);
   task->flags = task_thread;
   task->id = fresh_task_ids(nullptr);
   task->root = root;
@@ -180,6 +189,7 @@ TaskCore* make_thread_task(FiberCore* root) {
   root->task = task;
   root->carrier->at_end = [](Carrier& carrier) {
     if (carrier.root.locals != nullptr) drop_locals(&carrier.root, carrier.root.task);
+    threads_with_task.fetch_sub(1, std::memory_order_relaxed);
     TaskCore* mine = std::exchange(carrier.root.task, nullptr);
     mine->flags = 0;
     mine->word.make_free();

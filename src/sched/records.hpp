@@ -28,5 +28,7 @@ void free_record(TaskCore* task) noexcept;
 
 // The task of a plain thread: word and futex, so that the same protocol serves it.
 TaskCore* make_thread_task(FiberCore* root);
+// How many threads have one.
+unsigned thread_tasks() noexcept;
 
 }  // namespace weft::inline v0::detail
