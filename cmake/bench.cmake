@@ -38,8 +38,7 @@ endif()
 if(WEFT_GO)
   add_custom_target(weft_go_peer DEPENDS ${weft_go_twin})
   add_dependencies(weft_bench weft_go_peer)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/sched/go_peer.cpp
-                              ${PROJECT_SOURCE_DIR}/bench/wait/go_peer.cpp PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/go_peer.cpp PROPERTIES COMPILE_DEFINITIONS
                               "WEFT_BENCH_GO=\"${weft_go_twin}\"")
 endif()
 target_compile_features(weft_bench PRIVATE cxx_std_23)

@@ -121,15 +121,19 @@ bool is_in_run(const TaskView& thread) {
 class Waits {
  public:
   // False: somebody is not waiting, or not for ever; `external`: it is a thread.
-  bool gather(bool& external) {
-    Gathering gathering{this, true, false};
+  // `witness`: somebody who was not waiting for ever the last time; asked first, so that a heartbeat among very many
+  // who wait costs one look.
+  bool gather(bool& external, const TaskCore*& witness) {
+    if (witness != nullptr && !waits_for_ever(*witness)) return false;
+    witness = nullptr;
     for_each_record(
         [](TaskCore* task, void* context) {
-          auto& mine = *static_cast<Gathering*>(context);
-          if (mine.all) mine.all = waits_for_ever(*task);
+          auto& found = *static_cast<const TaskCore**>(context);
+          if (found == nullptr && !waits_for_ever(*task)) found = task;
         },
-        &gathering);
-    if (!gathering.all) return false;
+        &witness);
+    if (witness != nullptr) return false;
+    Gathering gathering{this, true, false};
     gather_views(gathering);
     external = gathering.external;
     return gathering.all;
@@ -359,7 +363,7 @@ class Waits {
 
 }  // namespace
 
-DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
+DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) {
   const Standing before = look_at_runtimes();
   if (!before.quiet || before.print != seen_) return Verdict::alive;
   const unsigned helpers = external_waits.load(std::memory_order_acquire);
@@ -376,7 +380,7 @@ DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) const {
   }
   Waits waits;
   bool external = false;
-  if (!waits.gather(external)) return Verdict::alive;
+  if (!waits.gather(external, witness_)) return Verdict::alive;
   const unsigned threads = threads_of_process();
   const Standing after = look_at_runtimes();
   if (!after.quiet || after.print != before.print) return Verdict::alive;

@@ -33,7 +33,7 @@ class DeadlockWatch {
     maybe,     // threads that we do not know might
     dead,
   };
-  Verdict examine(std::string& report) const;
+  Verdict examine(std::string& report);
   void act(const std::string& report);
   std::int64_t again(std::int64_t now);
 
@@ -44,6 +44,7 @@ class DeadlockWatch {
   unsigned looks_ = 0;     // with this fingerprint
   unsigned restless_ = 0;  // looks that found something changed, one after the other
   bool told_maybe_ = false;
+  const TaskCore* witness_ = nullptr;  // was alive at the last look: most likely it is again. Records are type-stable
 };
 
 }  // namespace weft::inline v0::detail

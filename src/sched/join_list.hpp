@@ -32,9 +32,7 @@ struct JoinList {
       // [LP waiter published, W-110] PARKING and the link under the lock of the list; unlocking releases both to
       // whoever locks it next
       waiter.ticket = waiter.task->word.begin_park();
-      waiter.next = head.load(std::memory_order_relaxed);
-      waiter.linked = true;
-      head.store(&waiter, std::memory_order_relaxed);
+      link(head, waiter);
     }
     seam::heavy_fence();  // [JOIN-1]
   }
@@ -43,6 +41,18 @@ struct JoinList {
   template <class Waiter, class Lock>
   static void withdraw(seam::Atomic<Waiter*>& head, Waiter& waiter, Lock& lock) {
     const std::lock_guard guard(lock);
+    unlink(head, waiter);
+  }
+
+  // The two halves, under the lock, for who holds other locks, too.
+  template <class Waiter>
+  static void link(seam::Atomic<Waiter*>& head, Waiter& waiter) {
+    waiter.next = head.load(std::memory_order_relaxed);
+    waiter.linked = true;
+    head.store(&waiter, std::memory_order_relaxed);
+  }
+  template <class Waiter>
+  static void unlink(seam::Atomic<Waiter*>& head, Waiter& waiter) {
     if (!waiter.linked) return;
     waiter.linked = false;
     Waiter* at = head.load(std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "sched/dispatch.hpp"
+#include "sched/join_list.hpp"
 #include "sched/park.hpp"
 #include "sched/waiters.hpp"
 #include "weft/detail/channel_wait.hpp"
@@ -143,19 +144,11 @@ void JoinCase::link(TaskCore& task) {
   auto* waiter = new (waiter_) TaskWaiter;
   waiter->task = &task;
   waiter->ticket = node.ticket;
-  waiter->next = target_->waiters.load(std::memory_order_relaxed);
-  waiter->linked = true;
-  target_->waiters.store(waiter, std::memory_order_relaxed);
+  JoinList::link(target_->waiters, *waiter);
 }
 
 void JoinCase::unlink() {
-  TaskWaiter& waiter = as_waiter(waiter_);
-  if (!waiter.linked) return;
-  waiter.linked = false;
-  TaskWaiter* at = target_->waiters.load(std::memory_order_relaxed);
-  if (at == &waiter) return target_->waiters.store(waiter.next, std::memory_order_relaxed);
-  while (at->next != &waiter) at = at->next;
-  at->next = waiter.next;
+  JoinList::unlink(target_->waiters, as_waiter(waiter_));
 }
 
 }  // namespace weft::inline v0::detail

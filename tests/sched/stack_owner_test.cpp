@@ -82,6 +82,7 @@ TEST_CASE("stack owner: who stands on a stack can neither pool it nor say that i
 TEST_CASE("stack owner: while a task runs its stack is its worker's, and parked or ended it is nobody's [V-005]") {
   in_each_universe([](const Universe& u) {
     std::atomic<std::uint32_t> flag{0};
+    std::atomic<bool> slept{false};  // a task that sleeps is waiting too, and wakes by itself
     weft::with_nursery([&](weft::Nursery& n) {
       weft::Unparker handle;
       auto task = u.spawn(n, [&] {
@@ -93,8 +94,10 @@ TEST_CASE("stack owner: while a task runs its stack is its worker's, and parked 
           CHECK(root->owner == weft::detail::this_worker()->index + 1);
           weft::sleep(10us);
         }
+        slept.store(true);
         while (flag.load() == 0) (void)weft::park_if(flag, 0);
       });
+      until([&] { return slept.load(); });
       until_parked(task);
       CHECK(task.core()->root->owner == 0);
       flag.store(1);

@@ -69,15 +69,17 @@ TEST_CASE(
   is_reported(
       [] {
         weft::Channel<int> reply;
+        weft::Latch gave_up(1);
         weft::with_nursery([&](weft::Nursery& n) {
           (void)n.spawn(
               [&] {
-                weft::sleep(2ms);
+                gave_up.wait();
                 reply.send(1);
               },
               named("worker"));
           auto got = weft::select(weft::op::recv(reply), weft::op::timeout(100us));
           CHECK(got.index() == 1);
+          gave_up.count_down();
         });
       },
       {"\"worker\"", "send"});
@@ -145,22 +147,25 @@ TEST_CASE("go bugs: a reader that reads again while a writer waits between: repo
   is_reported(
       [] {
         weft::RwMutex mutex;
+        weft::Task<void> writer;
         weft::Latch reading(1);
+        std::atomic<bool> writes = false;
         weft::with_nursery([&](weft::Nursery& n) {
+          writer = n.spawn(
+              [&] {
+                reading.wait();
+                writes = true;
+                const std::lock_guard guard(mutex);
+              },
+              named("writer"));
           (void)n.spawn(
               [&] {
                 const std::shared_lock outer(mutex);
                 reading.count_down();
-                weft::sleep(2ms);  // the writer is in the queue by then
+                while (!writes || writer.status() != weft::TaskStatus::waiting) weft::yield_now();
                 const std::shared_lock inner(mutex);
               },
               named("reader"));
-          (void)n.spawn(
-              [&] {
-                reading.wait();
-                const std::lock_guard guard(mutex);
-              },
-              named("writer"));
         });
       },
       {"\"reader\"", "\"writer\""});
@@ -221,6 +226,7 @@ TEST_CASE("go bugs: a close while senders are parked cuts nothing off: what they
     runtime.run([] {
       weft::Channel<int> channel;
       std::atomic<int> sent = 0;
+      int received = 0;
       weft::with_nursery([&](weft::Nursery& n) {
         for (int i = 1; i <= 5; ++i)
           n.start([&, i] {
@@ -232,11 +238,9 @@ TEST_CASE("go bugs: a close while senders are parked cuts nothing off: what they
           });
         weft::sleep(1ms);
         channel.close();
-        int received = 0;
         for (const int value : channel) received += value;
-        weft::sleep(1ms);
-        CHECK(received == sent);
       });
+      CHECK(received == sent);
     });
   });
 }

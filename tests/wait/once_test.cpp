@@ -87,18 +87,19 @@ TEST_CASE("once: if it throws, whoever did it gets that, and the next in line tr
 TEST_CASE("once: a turn that a cancelled waiter would have had goes to the next [B13]") {
   in_each_universe([](const Universe&) {
     weft::Once once;
+    std::atomic<bool> began{false};
     std::atomic<bool> fail{false};
     std::atomic<int> made{0};
     weft::with_nursery([&](weft::Nursery& n) {
       auto first = n.spawn([&] {
         CHECK_THROWS_AS(once.call([&] {
+          began = true;
           while (!fail) weft::sleep(20us);
           throw std::runtime_error("no");
         }),
                         std::runtime_error);
       });
-      until([&] { return first.status() == weft::TaskStatus::waiting || first.status() == weft::TaskStatus::running; });
-      weft::sleep(200us);
+      until([&] { return began.load(); });
       auto second = n.spawn([&] { once.call([&] { ++made; }); });
       until_parked(second);
       auto third = n.spawn([&] { once.call([&] { made += 10; }); });

@@ -164,7 +164,7 @@ void relock(World& world) {
       both->mutex.unlock();
       (void)me.wait(wait);
     }
-    if (slip == Slip::none) me.asked.store(0, std::memory_order_relaxed);  // shielded
+    if (slip == Slip::none) me.stop.store(0, std::memory_order_relaxed);  // shielded
     (void)lock(*both, 0);
     both->value.write(both->value.read() + 1);  // a race unless it holds the mutex
     both->mutex.unlock();

@@ -27,8 +27,8 @@ struct WaitTask {
   // The word is PARKING.
   Reason park() {
     seam::light_fence();
-    if (stop.load(std::memory_order_relaxed) != 0 && word.claim_own(Reason::cancel) == Word::Claimed::yes)
-      return word.stay();
+    if (asked() && word.claim_own(Reason::cancel) == Word::Claimed::yes) return word.stay();
+    if (word.delivered()) return word.stay();
     if (word.leave() == Word::Queue::you) enqueue();
     while (queued.exchange(0, std::memory_order_acquire) == 0) seam::futex_wait(queued, 0, seam::no_deadline);
     return word.run_on(2);
@@ -42,6 +42,7 @@ struct WaitTask {
     seam::heavy_fence();
     wake(Reason::cancel);
   }
+  bool asked() const { return stop.load(std::memory_order_relaxed) != 0; }
   void wake(Reason reason) {
     if (word.wake(word.look().ticket(), reason) == Word::Wake::queue_it) enqueue();
   }
