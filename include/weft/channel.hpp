@@ -57,10 +57,11 @@ class Channel {
   // --- Sending. Throws ChannelClosed; moves from its argument only if that was sent.
   void send(T&& value) {
     turn();
-    const SendStatus status = send_now(value);
+    SendStatus status = send_now(value);
     if (status == SendStatus::sent) [[likely]]
       return;
-    finish_send(value, status);
+    if (status == SendStatus::full) status = park_send(value, seam::no_deadline, detail::Raise::yes);
+    if (status == SendStatus::closed) detail::throw_channel_closed(close_reason());
   }
   void send(const T& value)
     requires std::copy_constructible<T>
@@ -170,7 +171,6 @@ class Channel {
   SendStatus drop_one(T& value);
   SendStatus park_send(T& value, std::int64_t deadline, detail::Raise raise);
   RecvStatus park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise);
-  void finish_send(T& value, SendStatus status);
   SendStatus send_by(T& value, std::int64_t deadline, detail::Raise raise) {
     if (raise == detail::Raise::yes) turn();
     const SendStatus status = send_now(value);
@@ -265,12 +265,6 @@ template <class T>
       break;
   }
   return into.has_value() ? RecvStatus::received : RecvStatus::closed;
-}
-
-template <class T>
-[[gnu::noinline]] void Channel<T>::finish_send(T& value, SendStatus status) {
-  if (status == SendStatus::full) status = park_send(value, seam::no_deadline, detail::Raise::yes);
-  if (status == SendStatus::closed) detail::throw_channel_closed(close_reason());
 }
 
 template <class T>

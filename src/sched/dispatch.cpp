@@ -159,33 +159,57 @@ namespace {
   take_over(worker);
 }
 
-}  // namespace
-
-void arrive(Worker& worker) {
+[[gnu::always_inline]] inline void arrive_here(Worker& worker) {
   if (worker.checked) [[unlikely]]
     return take_over_checked(worker);
   take_over(worker);
 }
 
-Entry next_local(Worker& worker) {
+}  // namespace
+
+void arrive(Worker& worker) {
+  arrive_here(worker);
+}
+
+namespace {
+
+[[gnu::noinline]] Entry next_unready(Worker& worker) {
+  if (const Entry entry = worker.deque.pop()) return entry;
+  if (const Entry entry = worker.pinned.pop()) return entry;
+  return worker.pop_inbox();
+}
+
+// Unstarted ones get a turn among those that only yield to each other.
+[[gnu::noinline]] Entry next_in_turn(Worker& worker) {
+  worker.slot_streak = 0;
+  if (const Entry entry = worker.deque.pop()) return entry;
+  if (const Entry entry = worker.ready.pop(true)) {
+    ++worker.slot_streak;
+    return entry;
+  }
+  return next_unready(worker);
+}
+
+[[gnu::always_inline]] inline Entry next_of(Worker& worker) {
   worker.count_tick();
   const std::uint64_t pick = ++worker.picks;
   if (worker.look_due(pick)) [[unlikely]]
     return {};
   if (worker.ready.size() != 0) [[likely]] {
-    // Unstarted ones get a turn among those that only yield to each other.
-    if ((pick & 15) == 0) [[unlikely]] {
-      worker.slot_streak = 0;
-      if (const Entry entry = worker.deque.pop()) return entry;
-    }
-    if (const Entry entry = worker.ready.pop(worker.slot_streak < longest_slot_streak)) {
+    if ((pick & 15) == 0) [[unlikely]]
+      return next_in_turn(worker);
+    if (const Entry entry = worker.ready.pop(worker.slot_streak < longest_slot_streak)) [[likely]] {
       ++worker.slot_streak;
       return entry;
     }
   }
-  if (const Entry entry = worker.deque.pop()) return entry;
-  if (const Entry entry = worker.pinned.pop()) return entry;
-  return worker.pop_inbox();
+  return next_unready(worker);
+}
+
+}  // namespace
+
+Entry next_local(Worker& worker) {
+  return next_of(worker);
 }
 
 TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
@@ -209,7 +233,7 @@ namespace {
       [[unlikely]]
     fp_words_change(self, to);
   void* back = switch_fiber(*self, *to, argument);
-  arrive(*static_cast<Worker*>(self->root->worker));
+  arrive_here(*static_cast<Worker*>(self->root->worker));
   return back;
 }
 
@@ -236,9 +260,7 @@ namespace {
   return change_to(worker, self, to, to);
 }
 
-}  // namespace
-
-void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
+[[gnu::always_inline]] inline void* leave_here_for(Worker& worker, FiberCore* self, Entry entry) {
   if (entry && entry.kind() == entry_task) [[likely]] {
     auto* task = entry.as<TaskCore>();
     if (task->top != nullptr) [[likely]] {
@@ -250,6 +272,27 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
     }
   }
   return leave_for_other(worker, self, entry);
+}
+
+}  // namespace
+
+void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
+  return leave_here_for(worker, self, entry);
+}
+
+WakeReason park_plain(TaskCore& task, FiberCore* self) {
+  seam::light_fence();  // as in finish_wait, which has the uncommon cases
+  auto& worker = static_cast<Worker&>(*self->root->worker);
+  if (!surely_unasked(task) || task.word.delivered()) [[unlikely]]
+    return finish_wait(task, Raise::yes);
+  ++worker.counters.parks;
+  task.top = self;
+  task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
+  task.last_worker = static_cast<std::uint16_t>(worker.index);
+  worker.leaving = &task;
+  void* back = leave_here_for(worker, self, next_of(worker));
+  task.wait = nullptr;
+  return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));
 }
 
 void run_entry(Worker& worker, Entry entry) {
@@ -307,6 +350,19 @@ void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
 }
 
 }  // namespace
+
+void deliver_wake(TaskCore* task) {
+  if (task->word.deliver() != TaskWord::Queue::you) return;
+  // The usual one: it ran here, and runs here again.
+  auto* worker = static_cast<Worker*>(this_worker());
+  if (worker != nullptr && worker == task->root->worker && worker->own_queues && !(task->flags & task_pinned) &&
+      task->strand == nullptr && !WEFT_SPEC_ON()) [[likely]] {
+    task->word.make_runnable();
+    ++worker->counters.wakes;
+    return worker->ready.push_slot(Entry(task, entry_task));
+  }
+  make_ready(task, WakeReason::data);
+}
 
 void make_ready(TaskCore* task, WakeReason) {
   if (WEFT_SPEC_ON()) task->word.check_may_be_queued();

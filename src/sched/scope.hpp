@@ -28,11 +28,6 @@ inline bool cancel_pending(TaskCore& task) {
   return (task.scope != nullptr && (task.scope->deadline_within != seam::no_deadline || is_cancelled(*task.scope))) ||
          task.own_cancel() != CancelReason::none;
 }
-// Three loads: surely nobody has asked it to stop [SCP-4]. False tells nothing.
-[[gnu::always_inline]] inline bool surely_unasked(const TaskCore& task) {
-  return task.scope != nullptr && task.own_cancel() == CancelReason::none &&
-         task.scope->clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
-}
 // Unwinding, anywhere in the chain of fibers that runs: nothing is raised then.
 bool is_unwinding();
 

@@ -23,29 +23,7 @@ const char* to_string(WaitResult result) {
 
 namespace weft::inline v0::detail {
 
-namespace {
-
-// The common case of what begin_round does: nothing is pending, no deadline, nobody catches waits, not the first wait.
-[[gnu::always_inline]] inline bool begin_plain(WaitRound& round, const WaitInfo& info) {
-  FiberCore* self = current_core();
-  FiberCore* root = self->root;
-  TaskCore* task = root->task;
-  if (root->worker == nullptr || task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 ||
-      (self->above() & above_wait) || round.raise != Raise::yes || round.deadline != seam::no_deadline ||
-      !(task->flags & task_registered) || !surely_unasked(*task) || task->scope->deadline_within != seam::no_deadline)
-    return false;
-  round.task = task;
-  round.offered = true;
-  task->wait = &info;
-  task->deadline.store(seam::no_deadline, std::memory_order_relaxed);
-  return true;
-}
-
-}  // namespace
-
 bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end) {
-  if (begin_plain(round, info)) [[likely]]
-    return true;
   if (round.task == nullptr) round.task = task_here();
   TaskCore& task = *round.task;
   if (round.raise == Raise::quietly && cancel_due(task)) {
@@ -94,10 +72,6 @@ const TaskCore* running_task() {
 
 void take_turn() {
   yield_and_look();
-}
-
-void deliver_wake(TaskCore* task) {
-  if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
 }
 
 }  // namespace weft::inline v0::detail

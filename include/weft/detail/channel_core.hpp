@@ -110,7 +110,7 @@ class ChannelCoreOf {
   seam::Guessed<const Task*> last_sender = nullptr;
   seam::Guessed<const Task*> last_receiver = nullptr;
 
-  // --- Advice, without the lock.
+  // --- Advice without the lock; under it, what offer() and take() would find out.
   bool looks_receivable() const { return buffer_.size() != 0 || !senders_.empty() || is_closed(); }
   bool looks_sendable() const { return !receivers_.empty() || !buffer_.full() || is_closed(); }
   bool is_closed() const { return closed_; }
@@ -139,16 +139,22 @@ class ChannelCoreOf {
   }
 
   // --- One look, else the task is PARKING and its node is linked.
-  Offered send_or_park(T& value, Task& task, Node& node, Task*& woken) {
-    const std::lock_guard guard(lock_);
-    const Offered offered = offer(value, woken);
+  [[gnu::always_inline]] Offered send_or_park(T& value, Task& task, Node& node, Task*& woken) {
+    lock_.lock();
+    Offered offered = Offered::full;
+    if (looks_sendable()) [[unlikely]]
+      offered = offer(value, woken);
     if (offered == Offered::full) link_sender(value, task, node);
+    lock_.unlock();
     return offered;
   }
-  Got recv_or_park(std::optional<T>& into, Task& task, Node& node, Task*& woken) {
-    const std::lock_guard guard(lock_);
-    const Got taken = take(into, woken);
+  [[gnu::always_inline]] Got recv_or_park(std::optional<T>& into, Task& task, Node& node, Task*& woken) {
+    lock_.lock();
+    Got taken = Got::empty;
+    if (looks_receivable() || drain_.size() != 0) [[unlikely]]
+      taken = take(into, woken);
     if (taken == Got::empty) link_receiver(into, task, node);
+    lock_.unlock();
     return taken;
   }
   void withdraw_sender(Node& node) {

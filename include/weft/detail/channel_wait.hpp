@@ -36,7 +36,7 @@ class SendWait {
     deliver_one(woken);
     return offered_ != Offered::full;
   }
-  Published publish(TaskCore& task) {
+  [[gnu::always_inline]] Published publish(TaskCore& task) {
     TaskCore* woken = nullptr;
     offered_ = core_.send_or_park(value_, task, node_, woken);
     if (offered_ == Offered::full) return Published::parking;
@@ -72,7 +72,7 @@ class RecvWait {
     deliver_one(woken);
     return taken != Got::empty;
   }
-  Published publish(TaskCore& task) {
+  [[gnu::always_inline]] Published publish(TaskCore& task) {
     TaskCore* woken = nullptr;
     if (core_.recv_or_park(into_, task, node_, woken) == Got::empty) return Published::parking;
     deliver_one(woken);

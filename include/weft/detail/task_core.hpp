@@ -127,4 +127,11 @@ struct alignas(64) TaskCore : QueueLink {
 
 static_assert(sizeof(TaskCore) == 256);
 
+// Three loads: surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's
+// epoch, which is acquired
+[[gnu::always_inline]] inline bool surely_unasked(const TaskCore& task) {
+  return task.scope != nullptr && task.own_cancel() == CancelReason::none &&
+         task.scope->clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
+}
+
 }  // namespace weft::inline v0::detail

@@ -213,7 +213,8 @@ class TaskWord {
   Queue leave() {
     // [LP commit PARKED, W-111, W-112] release: the stack is left; acquire: a DELIVERED that came before brings what
     // its waker wrote. One step decides who queues [PARK-2], so there is no separate look at a latch
-    const TaskMoment old(word_.fetch_or(TaskMoment::left_bit, std::memory_order_acq_rel));
+    // (added, as it is not set: one instruction that gives the old word)
+    const TaskMoment old(word_.fetch_add(TaskMoment::left_bit, std::memory_order_acq_rel));
     WEFT_DEBUG(old.state() == TaskState::parking && !old.left(), "only a parking task is left, once");
     return old.delivered() ? Queue::you : Queue::not_you;
   }
@@ -236,11 +237,17 @@ class TaskWord {
 
   // By the winner of claim(), after its last write for the task.
   Queue deliver() {
+    const TaskMoment now = look();
+    WEFT_SPEC(now.state() == TaskState::parking && now.reason() != WakeReason::none && !now.delivered(),
+              "only who has claimed a wait delivers it, once");
+    if (now.left()) [[likely]] {
+      // Claimed and left: nobody but the winner may write it any more [PARK-1], and the queue it goes to publishes it.
+      word_.store(now.bits() | TaskMoment::delivered_bit, std::memory_order_relaxed);
+      return Queue::you;
+    }
     // [LP delivered, W-116] release: value and winning case, before the task is queued; acquire: LEFT, so that the
     // stack may be run
-    const TaskMoment old(word_.fetch_or(TaskMoment::delivered_bit, std::memory_order_acq_rel));
-    WEFT_SPEC(old.state() == TaskState::parking && old.reason() != WakeReason::none && !old.delivered(),
-              "only who has claimed a wait delivers it, once");
+    const TaskMoment old(word_.fetch_add(TaskMoment::delivered_bit, std::memory_order_acq_rel));
     return old.left() ? Queue::you : Queue::not_you;
   }
 

@@ -94,10 +94,28 @@ inline void deliver_all(Claimed& claimed) {
   if (!claimed.empty()) claimed.deliver([](TaskCore* task) { deliver_wake(task); });
 }
 
-// For who has just looked: the next look is publish()'s. `offered`: who catches waits has been asked already [WAIT-5].
+// A wait without a deadline of its own, of a task that has waited before, with nothing pending for it and nobody above
+// who catches waits: begun and left by the shortest way. Everything else goes by rounds.
+struct PlainWait {
+  FiberCore* self = nullptr;
+  TaskCore* task = nullptr;  // null: it is not plain
+};
+[[gnu::always_inline]] inline PlainWait plain_wait() {
+  FiberCore* self = current_core();
+  const FiberCore* root = self->root;
+  TaskCore* task = root->task;
+  // relaxed: an alert is raised where it matters
+  if (task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 || (self->above() & above_wait) ||
+      !(task->flags & task_registered) || !surely_unasked(*task) || task->scope->deadline_within != seam::no_deadline)
+      [[unlikely]]
+    return {};
+  return {self, task};
+}
+// Parks; the word is PARKING.
+WakeReason park_plain(TaskCore& task, FiberCore* self);
+
 template <Waitable W>
-WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
-  WaitRound round{nullptr, deadline, raise, offered};
+[[gnu::noinline]] WaitEnd park_by_rounds(W& waitable, WaitRound round) {
   WaitEnd end = WaitEnd::done;
   for (;;) {
     const WaitInfo info = waitable.info();
@@ -112,6 +130,34 @@ WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = 
     if (!go_on(round, reason, end)) return end;
     if (waitable.try_complete()) return WaitEnd::done;
   }
+}
+
+// For who has just looked: the next look is publish()'s. `offered`: who catches waits has been asked already [WAIT-5].
+template <Waitable W>
+[[gnu::always_inline]] inline WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
+  if (deadline == seam::no_deadline && raise == Raise::yes) [[likely]] {
+    const PlainWait plain = plain_wait();
+    if (plain.task != nullptr) [[likely]] {
+      const WaitInfo info = waitable.info();
+      plain.task->wait = &info;
+      // relaxed: before the ticket
+      plain.task->deadline.store(seam::no_deadline, std::memory_order_relaxed);
+      if (waitable.publish(*plain.task) == Published::done) {
+        plain.task->wait = nullptr;
+        return WaitEnd::done;
+      }
+      const WakeReason reason = park_plain(*plain.task, plain.self);
+      waitable.unpublish();
+      if (reason == WakeReason::data || reason == WakeReason::closed) [[likely]]
+        return WaitEnd::done;
+      WaitRound round{plain.task, deadline, raise, true};
+      WaitEnd end = WaitEnd::done;
+      if (!go_on(round, reason, end)) return end;
+      if (waitable.try_complete()) return WaitEnd::done;
+      offered = true;
+    }
+  }
+  return park_by_rounds(waitable, WaitRound{nullptr, deadline, raise, offered});
 }
 
 template <Waitable W>
