@@ -26,12 +26,20 @@ struct RuntimeOptions {
     ignore,
   };
 
+  enum class IoEngine : std::uint8_t {
+    any,    // io_uring where the kernel allows it, else epoll
+    uring,  // or an error
+    epoll,
+  };
+
   unsigned workers = 0;  // 0: as many as affinity mask and control groups allow
   Policy policy = Policy::steal;
   std::size_t queue_capacity = 4096;  // of the shared ring; more goes to a list, nothing is lost
   unsigned max_workers = 0;           // with temporary ones; 0: twice workers
   unsigned blocking_threads = 64;     // at most, for weft::blocking
   std::size_t stack_size = 0;         // of tasks that do not ask for one; 0: WEFT_STACK_SIZE
+
+  IoEngine io = IoEngine::any;
 
   bool sysmon = true;
   std::chrono::nanoseconds sysmon_period = std::chrono::microseconds(250);
@@ -52,6 +60,7 @@ struct RuntimeOptions {
 };
 const char* to_string(RuntimeOptions::Policy policy);
 const char* to_string(RuntimeOptions::OnDeadlock what);
+const char* to_string(RuntimeOptions::IoEngine engine);
 
 // Fills what still has its default from the environment, then resolves the zeros of workers, max_workers and seed.
 // Throws RuntimeError, which names the variable, its text, and what was expected.

@@ -169,6 +169,41 @@ bool write_all(int fd, std::string_view text) noexcept {
   }
   return true;
 }
+
+long fcntl(int fd, int command, long argument) noexcept {
+  return invoke(SYS_fcntl, fd, command, argument);
+}
+
+long pipe(int* ends, int flags) noexcept {
+  return invoke(SYS_pipe2, word(ends), flags);
+}
+
+long ppoll(pollfd* fds, std::size_t count, const timespec* span) noexcept {
+  timespec left{};  // the kernel writes what is left of it
+  if (span != nullptr) left = *span;
+  return invoke(SYS_ppoll, word(fds), static_cast<long>(count), span != nullptr ? word(&left) : 0, 0, 0);
+}
+
+long eventfd(unsigned count, int flags) noexcept {
+  return invoke(SYS_eventfd2, static_cast<long>(count), flags);
+}
+
+long epoll_create(int flags) noexcept {
+  return invoke(SYS_epoll_create1, flags);
+}
+
+long epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  return invoke(SYS_epoll_ctl, epoll, operation, fd, word(event));
+}
+
+long epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) noexcept {
+  return invoke(SYS_epoll_pwait, epoll, word(events), count, timeout_ms, 0, 8);
+}
+
+long epoll_wait_for(int epoll, epoll_event* events, int count, const timespec* span) noexcept {
+  return invoke(SYS_epoll_pwait2, epoll, word(events), count, word(span), 0, 8);
+}
+
 long gettid() noexcept {
   return invoke(SYS_gettid);
 }

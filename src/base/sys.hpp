@@ -14,6 +14,8 @@
 #include <string_view>
 
 struct timespec;
+struct pollfd;
+struct epoll_event;
 
 namespace weft::inline v0::detail::sys {
 
@@ -52,6 +54,15 @@ long close(int fd) noexcept;
 long read(int fd, void* buffer, std::size_t length) noexcept;
 long write(int fd, const void* buffer, std::size_t length) noexcept;
 bool write_all(int fd, std::string_view text) noexcept;  // goes on after short writes and EINTR
+long fcntl(int fd, int command, long argument) noexcept;
+long pipe(int* ends, int flags) noexcept;
+// span: relative, or nullptr.
+long ppoll(pollfd* fds, std::size_t count, const timespec* span) noexcept;
+long eventfd(unsigned count, int flags) noexcept;
+long epoll_create(int flags) noexcept;
+long epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept;
+long epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) noexcept;
+long epoll_wait_for(int epoll, epoll_event* events, int count, const timespec* span) noexcept;  // ENOSYS before 5.11
 long gettid() noexcept;
 long getpid() noexcept;
 

@@ -12,6 +12,7 @@
 #include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
+#include "sched/run_blocking.hpp"
 #include "sched/runtime_core.hpp"
 
 namespace weft::inline v0::detail {
@@ -48,12 +49,16 @@ BlockingPool& RuntimeCore::blocking_pool() {
 }
 
 void run_blocking(BlockingCall& call) {
+  run_blocking(call, Raise::yes);
+}
+
+void run_blocking(BlockingCall& call, Raise raise) {
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker == nullptr) return call.run(&call);
   TaskCore& self = *task_here();
   WaitInfo info{"blocking", &call, nullptr};
   info.outside = true;
-  begin_wait(self, info, seam::no_deadline, Raise::yes);  // a cancelled task does not begin
+  begin_wait(self, info, seam::no_deadline, raise);  // a cancelled task does not begin
   self.wait = nullptr;
   PoolCall job;
   job.run = run_on_pool;

@@ -60,7 +60,7 @@ void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
     standing.quiet &=
         worker.deque.size() == 0 && worker.ready.size() == 0 && worker.inbox_size.load(std::memory_order_relaxed) == 0;
     // Kicked out of its sleep, and not on a processor yet: it may take its time on a busy machine.
-    standing.quiet &= worker.pinned.empty() && worker.idle_node.wake.load(std::memory_order_relaxed) == 0;
+    standing.quiet &= worker.pinned.empty() && worker.idle_node.wake.load(std::memory_order_relaxed) != IdleNode::token;
   }
   // Never too many: a thread that is counted and gone would hide one that we do not know.
   standing.threads += runtime.threads() + (runtime.sysmon != nullptr && runtime.sysmon->is_watching() ? 1 : 0);

@@ -380,6 +380,18 @@ void make_ready(TaskCore* task, WakeReason) {
   queue_ready(runtime, nullptr, task);
 }
 
+bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into) {
+  if ((task->flags & (task_pinned | task_thread)) || task->strand != nullptr || runtime.options.migration_check ||
+      task->root->worker->runtime != &runtime) {
+    make_ready(task, WakeReason::data);
+    return false;
+  }
+  if (WEFT_SPEC_ON()) task->word.check_may_be_queued();
+  task->word.make_runnable();
+  into.push_back(Entry(task, entry_task));
+  return true;
+}
+
 void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket) {
   if (joiner->word.wake(ticket, WakeReason::child) != TaskWord::Wake::queue_it) return;
   const FiberCore* here = current_core();

@@ -25,6 +25,8 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry);
 
 // The caller owns the word (Queue::you, or a task that yields): makes it runnable and queues it, once.
 void make_ready(TaskCore* task, WakeReason why);
+// The same for a batch: true if the task is in `into`, for the caller to queue; false if it had to go elsewhere.
+bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into);
 // By who has just ended the last child of `joiner`, on a virtual core that goes back to its loop: the joiner goes on
 // right there, without a queue, if it may.
 void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket);

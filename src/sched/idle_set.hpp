@@ -22,6 +22,9 @@
 //            without a move (a kick: look at your flags). So whoever wakes asks retract() whether it was moved, and a
 //            flag is looked at after announce() and the fence, not before.
 //   [IDLE-5] With nobody ACTIVE there is no watch for longer than a period: an idle runtime has no timer.
+//   [IDLE-6] Where a sleeper sleeps stands in the word of its token: it goes into the poller by exchanging `none` for
+//            `in_poller`, and a waker exchanges whatever it finds for the token. So either the sleeper finds the token
+//            and stays out, or the waker learns that the poller must be interrupted.
 // Threads: any worker for itself; wake_one, wants_wake and notify anybody. Nodes outlive the set's use of them.
 // Workers that join later: add_worker() makes one ACTIVE, which may break W until it has searched; so its first act is
 // begin_search(). One that ends leaves as ACTIVE.
@@ -34,16 +37,20 @@
 #include <cstdint>
 #include <mutex>
 
+#include "sched/poller.hpp"
 #include "weft/detail/assert.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {
 
 struct IdleNode {
-  IdleNode* next = nullptr;             // guarded by the set's lock
-  seam::Atomic<std::uint32_t> wake{0};  // the token [IDLE-4]: 1 by notify, 0 by the sleeper
-  bool asleep = false;                  // guarded by the set's lock
-  bool watch = false;                   // guarded by the set's lock
+  static constexpr std::uint32_t none = 0, token = 1, in_poller = 2;
+
+  IdleNode* next = nullptr;                // guarded by the set's lock
+  seam::Atomic<std::uint32_t> wake{none};  // the token [IDLE-4], by notify; the rest by the sleeper [IDLE-6]
+  Poller* poller = nullptr;                // that it sleeps in; written before `in_poller`
+  bool asleep = false;                     // guarded by the set's lock
+  bool watch = false;                      // guarded by the set's lock
   void* worker = nullptr;
 };
 
@@ -166,7 +173,9 @@ class IdleSet {
 
   // For whom the set returned, once; or a kick [IDLE-4].
   static void notify(IdleNode& node) {
-    node.wake.store(1, std::memory_order_release);
+    // [LP wake token] release: what it stands for; acquire: which poller
+    const std::uint32_t where = node.wake.exchange(IdleNode::token, std::memory_order_acq_rel);
+    if (where == IdleNode::in_poller) return node.poller->interrupt();
     seam::futex_wake(node.wake, 1);
   }
 
@@ -179,6 +188,21 @@ class IdleSet {
     }
     node.wake.store(0, std::memory_order_relaxed);  // whatever it stood for is looked at before the next sleep [IDLE-4]
     return seam::WaitResult::woken;
+  }
+
+  // The same by who is inside the poller. `changed`: there may be something to reap; it sleeps still, as far as it
+  // knows.
+  static seam::WaitResult sleep_in(Poller& poller, IdleNode& node, std::int64_t deadline) {
+    node.poller = &poller;
+    std::uint32_t seen = IdleNode::none;
+    bool in_time = true;
+    // [LP sleeps in the poller] [IDLE-6]
+    if (node.wake.compare_exchange_strong(seen, IdleNode::in_poller, std::memory_order_release,
+                                          std::memory_order_relaxed))
+      in_time = poller.wait(deadline);
+    if (node.wake.exchange(IdleNode::none, std::memory_order_acquire) == IdleNode::token)
+      return seam::WaitResult::woken;
+    return in_time ? seam::WaitResult::changed : seam::WaitResult::timed_out;
   }
 
  private:

@@ -86,6 +86,16 @@ bool read_deadlock(std::string_view text, RuntimeOptions& options) {
   return false;
 }
 
+bool read_io(std::string_view text, RuntimeOptions& options) {
+  using Engine = RuntimeOptions::IoEngine;
+  for (const auto engine : {Engine::any, Engine::uring, Engine::epoll}) {
+    if (text != to_string(engine)) continue;
+    fill<&RuntimeOptions::io>(options, engine);
+    return true;
+  }
+  return false;
+}
+
 bool read_seed(std::string_view text, RuntimeOptions& options) {
   const bool hex = text.starts_with("0x");
   const auto value = whole_number(hex ? text.substr(2) : text, hex ? 16 : 10);
@@ -111,6 +121,9 @@ constexpr Knob knobs[] = {
      read_count<&O::queue_capacity, 2, most_queue>},
     {"WEFT_BLOCKING_THREADS", "64", "a number from 1 to 4096", "threads for blocking calls, at most",
      read_count<&O::blocking_threads, 1, 4096>},
+    {"WEFT_IO", "any", "any, uring or epoll",
+     "what performs input and output: io_uring where the kernel allows it and else epoll, or always the one named",
+     read_io},
     {"WEFT_SYSMON", "1", "0 or 1", "the watching thread: 0 costs latency when workers block, nothing else",
      read_flag<&O::sysmon>},
     {"WEFT_SYSMON_US", "250", "microseconds from 1 to 1000000", "how often the watching thread looks",
@@ -202,6 +215,18 @@ bool spec_assert_default() {
 
 const char* to_string(RuntimeOptions::Policy policy) {
   return policy == RuntimeOptions::Policy::steal ? "steal" : "global";
+}
+
+const char* to_string(RuntimeOptions::IoEngine engine) {
+  switch (engine) {
+    case RuntimeOptions::IoEngine::any:
+      return "any";
+    case RuntimeOptions::IoEngine::uring:
+      return "uring";
+    case RuntimeOptions::IoEngine::epoll:
+      return "epoll";
+  }
+  return "?";
 }
 
 const char* to_string(RuntimeOptions::OnDeadlock what) {

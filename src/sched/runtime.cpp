@@ -70,7 +70,8 @@ class AsWorker {
     runtime.idle.remove_worker();
     // Who pushed while this worker searched, or moved it from its sleep, woke nobody else: it may leave without a look.
     seam::fence(std::memory_order_seq_cst);  // pairs with inject's
-    if (!runtime.global.empty()) {
+    // And it may have been the one inside the poller [POLL-2].
+    if (!runtime.global.empty() || runtime.poller.load(std::memory_order_relaxed) != nullptr) {
       if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
     }
     while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);

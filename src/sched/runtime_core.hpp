@@ -7,12 +7,14 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/global_queue.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/live_count.hpp"
 #include "sched/pace.hpp"
+#include "sched/poller.hpp"
 #include "sched/visitors.hpp"
 #include "sched/worker.hpp"
 #include "weft/runtime_options.hpp"
@@ -51,12 +53,20 @@ struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in th
   std::unique_ptr<DumpSignal> dump_signal;
   seam::Mutex blocking_mutex;
   std::unique_ptr<BlockingPool> blocking;  // guarded by blocking_mutex; made on first use
-  std::unique_ptr<Sysmon> sysmon;          // null: switched off, or the system has no thread for it
+  seam::Mutex poller_mutex;
+  std::unique_ptr<Poller> poller_owner;   // guarded by poller_mutex; made on first use, stays
+  seam::Atomic<Poller*> poller{nullptr};  // the same, for everybody
+  std::unique_ptr<Sysmon> sysmon;         // null: switched off, or the system has no thread for it
 
   Worker& worker(unsigned index) { return *workers[index]; }
   const Worker& worker(unsigned index) const { return *workers[index]; }
   unsigned threads() const;  // places with a thread now
   BlockingPool& blocking_pool();
+  // Under poller_mutex, once.
+  void install(std::unique_ptr<Poller> engine) {
+    poller_owner = std::move(engine);
+    poller.store(poller_owner.get(), std::memory_order_release);
+  }
   void start_thread(unsigned index);
   void stop_threads();
 };

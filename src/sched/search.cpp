@@ -27,6 +27,16 @@ struct Glimpse {
   std::int64_t at = 0;
 };
 
+// Into the worker's own queues.
+void queue_woken(Worker& worker, Chain& woken, std::size_t count) {
+  if (worker.steals) {
+    worker.ready.append(woken, count);
+  } else {
+    while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
+  }
+  if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
+}
+
 class Search {
  public:
   explicit Search(Worker& worker)
@@ -78,6 +88,19 @@ class Search {
     const std::int64_t now = seam::monotonic_ns();
     worker_.now.store(now, std::memory_order_relaxed);
     if (worker_.next_timer.load(std::memory_order_relaxed) <= now) fire_timers(worker_, now);
+    Poller* poller = runtime_.poller.load(std::memory_order_acquire);
+    if (poller != nullptr && poller->role.try_pass()) {
+      reap(*poller, now);
+      (void)poller->role.leave();  // it comes by before it sleeps [POLL-1]
+    }
+  }
+
+  // Inside the poller.
+  void reap(Poller& poller, std::int64_t now) {
+    poller.reaped_at.store(now, std::memory_order_relaxed);
+    Chain woken;
+    const std::size_t count = poller.reap(woken);
+    if (count != 0) queue_woken(worker_, woken, count);
   }
 
   void glimpse_all() {
@@ -182,13 +205,7 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
 void fire_timers(Worker& worker, std::int64_t now) {
   Chain woken;
   const std::size_t count = fire_wheel(worker, true, now, worker.counters, woken);
-  if (count == 0) return;
-  if (worker.steals) {
-    worker.ready.append(woken, count);
-  } else {
-    while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
-  }
-  if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
+  if (count != 0) queue_woken(worker, woken, count);
 }
 
 namespace {
@@ -278,21 +295,28 @@ void worker_loop(Worker& worker, Until until) {
       // To sleep.
       const bool watches = runtime.idle.announce(worker.idle_node) == IdleSet::Sleep::watch;
       worker.enter(WorkerState::sleep);
-      seam::heavy_fence();  // announced before the look; pairs with every pusher's
+      seam::heavy_fence();       // announced before the look; pairs with every pusher's
+      Poller* poller = nullptr;  // that it is in
       if (!search.something() && !over()) {
         ++worker.counters.sleeps;
+        poller = runtime.poller.load(std::memory_order_acquire);
+        if (poller != nullptr && !poller->role.try_enter()) poller = nullptr;
+        const auto doze = [&](std::int64_t until_when) {
+          return poller != nullptr ? IdleSet::sleep_in(*poller, worker.idle_node, until_when)
+                                   : IdleSet::sleep(worker.idle_node, until_when);
+        };
         std::int64_t deadline = worker.next_timer.load(std::memory_order_relaxed);
         if (watches) deadline = std::min(deadline, seam::monotonic_ns() + watch);
         if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
         search.glimpse_all();
-        seam::WaitResult result = IdleSet::sleep(worker.idle_node, deadline);
+        seam::WaitResult result = doze(deadline);
         if (result == seam::WaitResult::timed_out && watches && !runtime.idle.keep_watch(worker.idle_node)) {
           // Nobody is active any more: on without a watch, but for timers.
           deadline = worker.next_timer.load(std::memory_order_relaxed);
           if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
-          result = IdleSet::sleep(worker.idle_node, deadline);
+          result = doze(deadline);
         }
-        if (result == seam::WaitResult::woken) {
+        if (result != seam::WaitResult::timed_out) {
           patient = true;
           started = seam::monotonic_ns();
           watch = watch_ns;
@@ -305,6 +329,10 @@ void worker_loop(Worker& worker, Until until) {
         // A waker has moved it: the token is there or on its way.
         if (worker.idle_node.wake.load(std::memory_order_acquire) != 0)
           worker.idle_node.wake.store(0, std::memory_order_relaxed);
+      }
+      if (poller != nullptr) {
+        search.reap(*poller, seam::monotonic_ns());
+        (void)poller->role.leave();
       }
       worker.enter(WorkerState::idle_spin);
     }

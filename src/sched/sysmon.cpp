@@ -112,6 +112,7 @@ void Sysmon::look(std::int64_t now) {
   sample.queued = static_cast<std::int64_t>(runtime_.global.size());
   const unsigned count = runtime_.worker_count.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < count; ++i) look_at(runtime_.worker(i), now, sample);
+  reap(now);
   sample.stuck = stuck_;
   sample.active = runtime_.idle.active();
   sample.sleepers = runtime_.idle.sleepers();
@@ -200,6 +201,21 @@ void Sysmon::fire(Worker& owner, std::int64_t now) {
   Chain woken;
   counters_.rescues += fire_wheel(owner, false, now, counters_, woken);
   while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
+}
+
+// What comes from outside is brought in by whoever passes; workers that compute or are stuck do not.
+void Sysmon::reap(std::int64_t now) {
+  Poller* poller = runtime_.poller.load(std::memory_order_acquire);
+  if (poller == nullptr || now - poller->reaped_at.load(std::memory_order_relaxed) < longest_nap ||
+      !poller->role.try_pass())
+    return;
+  poller->reaped_at.store(now, std::memory_order_relaxed);
+  Chain woken;
+  counters_.rescues += poller->reap(woken);
+  const bool wanted = poller->role.leave();
+  while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
+  if (!wanted) return;
+  if (IdleNode* node = runtime_.idle.wake_one(true)) IdleSet::notify(*node);  // [POLL-2]
 }
 
 void Sysmon::add_worker(std::int64_t now) {

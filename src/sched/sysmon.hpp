@@ -8,6 +8,7 @@
 //                                     gate passes (work waits, nobody is idle) a temporary worker
 //                 ... computing       one report, nothing else: a further thread would share its processor
 //               work in the shared queue and nobody idle: busy workers look there after their slice
+//               a poller that nobody has looked into for 10 ms is reaped [POLL-2]
 //               everybody waits, and nobody for a limited time: a deadlock (deadlock.hpp)
 //               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
 //               that time, who is stuck and was replaced
@@ -86,6 +87,7 @@ class Sysmon {
   void watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now);
   void watch_timers(Worker& worker, Watch& seen, WorkerState state, std::int64_t now);
   void fire(Worker& owner, std::int64_t now);
+  void reap(std::int64_t now);
   void add_worker(std::int64_t now);
   void retire(Worker& worker);
   void retire_surplus();

@@ -93,6 +93,8 @@ struct Worker : WorkerCore {
   std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   unsigned slot_streak = 0;
+  std::uint64_t io_pick = 0;  // at which pick the last request was begun, and how many without a wait since
+  unsigned io_streak = 0;
   seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What: what performs a runtime's requests: epoll or io_uring, made at the first request that may have to wait.
+//
+// Invariants
+//   [ENG-1] The answer is what the last system call, or the final completion, said. A cancel or a deadline ends a wait
+//           between calls; what has moved bytes is a success, and the cancel is raised at the next suspension point.
+//   [ENG-2] Both engines answer alike.
+// Threads: perform by tasks; the rest as a poller.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "io/fd_table.hpp"
+#include "sched/runtime_core.hpp"
+#include "weft/io_request.hpp"
+
+namespace weft::inline v0::detail {
+
+class Engine : public Poller {
+ public:
+  // A request that may wait: way_of is readable, writable or file. The task has been asked whether it is cancelled.
+  virtual IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) = 0;
+  // The entry closes: whoever this engine holds in the kernel for it gets out.
+  virtual void let_go(FdEntry& entry, int fd) = 0;
+  virtual const char* name() const = 0;
+};
+
+// The engine of the runtime, or null with the negated error number of its set-up.
+Engine* engine_of(RuntimeCore& runtime, long& error);
+// Each is null, with the error, where the kernel refuses.
+std::unique_ptr<Engine> make_epoll_engine(RuntimeCore& runtime, long& error);
+std::unique_ptr<Engine> make_uring_engine(RuntimeCore& runtime, long& error);
+
+// A file's request, on the blocking pool.
+IoResult perform_on_pool(const IoRequest& request, Raise raise);
+
+// A claimed task: true if it is in `into` now, false if it runs on by itself or was queued.
+bool ready_into(RuntimeCore& runtime, TaskCore* task, Chain& into);
+
+}  // namespace weft::inline v0::detail

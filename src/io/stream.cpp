@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "weft/stream.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/sys.hpp"
+#include "weft/scope.hpp"
+
+namespace weft::inline v0 {
+
+using namespace detail;
+
+namespace {
+
+Deadline after(std::chrono::nanoseconds span) {
+  const std::int64_t when = deadline_after(span);
+  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
+}
+
+constexpr std::size_t most_pieces = 64;  // by one call
+
+}  // namespace
+
+Stream::Stream(int fd, bool socket) : descriptor_(fd, true), socket_(socket) {
+  const long flags = sys::fcntl(fd, F_GETFL, 0);
+  long result = flags;
+  if (!sys::is_error(flags) && (flags & O_NONBLOCK) == 0) result = sys::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  if (sys::is_error(result)) throw_os_error(sys::error_of(result), "Stream");
+}
+
+void Stream::close() {
+  (void)checked(descriptor_.close(), "close");
+}
+
+IoRequest Stream::transfer(bool reads, void* data, std::size_t size, Deadline deadline, bool quiet) const {
+  IoRequest request = descriptor_.request(socket_ ? reads ? IoOp::recv : IoOp::send : reads ? IoOp::read : IoOp::write);
+  request.data = data;
+  request.size = size;
+  request.deadline = deadline;
+  request.quiet = quiet;
+  return request;
+}
+
+std::size_t Stream::read_for(Room room, std::chrono::nanoseconds span) {
+  return read_until(room, after(span));
+}
+
+std::size_t Stream::read_until(Room room, Deadline deadline) {
+  if (room.size == 0) return 0;
+  IoRequest request = transfer(true, room.data, room.size, deadline, false);
+  return checked(perform_io(request), "read");
+}
+
+IoResult Stream::read_result(Room room, Deadline deadline) {
+  if (room.size == 0) return IoResult();
+  IoRequest request = transfer(true, room.data, room.size, deadline, true);
+  return perform_io(request);
+}
+
+std::size_t Stream::write_for(Bytes bytes, std::chrono::nanoseconds span) {
+  return write_until(bytes, after(span));
+}
+
+std::size_t Stream::write_until(Bytes bytes, Deadline deadline) {
+  if (bytes.size == 0) return 0;
+  IoRequest request = transfer(false, const_cast<void*>(bytes.data), bytes.size, deadline, false);
+  return checked(perform_io(request), "write");
+}
+
+IoResult Stream::write_result(Bytes bytes, Deadline deadline) {
+  if (bytes.size == 0) return IoResult();
+  IoRequest request = transfer(false, const_cast<void*>(bytes.data), bytes.size, deadline, true);
+  return perform_io(request);
+}
+
+void Stream::write_all_for(Bytes bytes, std::chrono::nanoseconds span) {
+  write_all_until(bytes, after(span));
+}
+
+void Stream::write_all_until(Bytes bytes, Deadline deadline) {
+  for (std::size_t done = 0; done < bytes.size;) done += write_until(bytes.from(done), deadline);
+}
+
+IoResult Stream::write_all_result(Bytes bytes, std::size_t& written, Deadline deadline) {
+  for (written = 0; written < bytes.size;) {
+    const IoResult part = write_result(bytes.from(written), deadline);
+    if (!part.ok()) return part;
+    written += part.count();
+  }
+  return IoResult(static_cast<long>(written));
+}
+
+void Stream::read_exactly_for(Room room, std::chrono::nanoseconds span) {
+  read_exactly_until(room, after(span));
+}
+
+void Stream::read_exactly_until(Room room, Deadline deadline) {
+  for (std::size_t done = 0; done < room.size;) {
+    const std::size_t n = read_until(room.from(done), deadline);
+    if (n == 0) throw_os_error(ENODATA, "read_exactly");
+    done += n;
+  }
+}
+
+std::size_t Stream::writev(std::span<const Bytes> pieces, Deadline deadline) {
+  std::array<IoSlice, most_pieces> slices;
+  IoRequest request = transfer(false, nullptr, 0, deadline, false);
+  for (const Bytes& piece : pieces.first(std::min(pieces.size(), most_pieces)))
+    if (piece.size != 0) slices[request.count++] = {const_cast<void*>(piece.data), piece.size};
+  if (request.count == 0) return 0;
+  request.slices = slices.data();
+  return checked(perform_io(request), "writev");
+}
+
+void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
+  std::array<Bytes, most_pieces> left;
+  while (!pieces.empty()) {
+    const std::size_t count = std::min(pieces.size(), most_pieces);
+    std::copy_n(pieces.begin(), count, left.begin());
+    std::size_t first = 0;
+    for (;;) {
+      while (first < count && left[first].size == 0) ++first;
+      if (first == count) break;
+      std::size_t n = writev(std::span<const Bytes>(left).subspan(first, count - first), deadline);
+      while (n > 0) {
+        const std::size_t taken = std::min(n, left[first].size);
+        left[first] = left[first].from(taken);
+        n -= taken;
+        if (left[first].size == 0) ++first;
+      }
+    }
+    pieces = pieces.subspan(count);
+  }
+}
+
+std::size_t Stream::readv(std::span<const Room> rooms, Deadline deadline) {
+  std::array<IoSlice, most_pieces> slices;
+  IoRequest request = transfer(true, nullptr, 0, deadline, false);
+  for (const Room& room : rooms.first(std::min(rooms.size(), most_pieces)))
+    if (room.size != 0) slices[request.count++] = {room.data, room.size};
+  if (request.count == 0) return 0;
+  request.slices = slices.data();
+  return checked(perform_io(request), "readv");
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// What: where a request goes: done right here, by the engine, or, on a plain thread, by waiting in poll(2).
+// Relaxed: alerts are raised where they matter.
+#include <mutex>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "io/engine.hpp"
+#include "io/kernel.hpp"
+#include "io/thread_bell.hpp"
+#include "sched/io_door.hpp"
+#include "sched/park.hpp"
+#include "sched/scope.hpp"
+#include "weft/fiber.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+namespace {
+
+constexpr unsigned most_at_once = 64;  // requests without a wait, before others get a turn
+
+// Nobody enters any more, who waits is woken; the descriptor goes with the last user.
+IoResult close_owned(RuntimeCore* runtime, const IoRequest& request) {
+  FdEntry* entry = fd_entry(request.fd);
+  if (entry == nullptr || !entry->enter(request.issue)) return IoResult::failed(EBADF);
+  const std::uint64_t before = entry->use.fetch_or(FdEntry::closing_bit, std::memory_order_acq_rel);
+  if ((before & FdEntry::closing_bit) == 0) {
+    ClaimedOf<TaskCore> claimed;
+    entry->claim(~std::uint32_t{0}, claimed);
+    std::uint32_t threads = 0;
+    {
+      const std::lock_guard guard(entry->lock);
+      threads = std::exchange(entry->threads, 0);
+    }
+    deliver_all(claimed);
+    ring_thread_bell(threads);
+    if (runtime != nullptr) {
+      if (Poller* engine = runtime->poller.load(std::memory_order_acquire))
+        static_cast<Engine*>(engine)->let_go(*entry, request.fd);
+    }
+  }
+  if (entry->leave()) return IoResult(sys::close(request.fd));
+  return (before & FdEntry::closing_bit) == 0 ? IoResult() : IoResult::failed(EBADF);
+}
+
+IoResult at_once(RuntimeCore* runtime, const IoRequest& request) {
+  if (request.op == IoOp::close && request.issue != 0) return close_owned(runtime, request);
+  if (request.op == IoOp::socket) return IoResult(call_kernel(request));
+  const FdUse use(request);
+  if (!use) return IoResult::failed(EBADF);
+  const IoResult result(call_kernel(request));
+  if (request.op == IoOp::close) {
+    ClaimedOf<TaskCore> claimed;  // they ask again, and hear that it is gone
+    use->claim(~std::uint32_t{0}, claimed);
+    deliver_all(claimed);
+  }
+  return result;
+}
+
+// False: the request is not begun, the task is asked to stop.
+bool may_begin(TaskCore& task, bool quiet) {
+  FiberCore* root = task.root;
+  if (root->alert.load(std::memory_order_relaxed) == 0 && surely_unasked(task) &&
+      task.scope->deadline_within == seam::no_deadline) [[likely]]
+    return true;
+  if (quiet) return !cancel_due(task);
+  checkpoint();
+  if (cancel_pending(task)) raise_if_cancelled(task);
+  return true;
+}
+
+// Others get a turn in a long row of requests that did not have to wait.
+void count_turn() {
+  auto& worker = *static_cast<Worker*>(this_worker());
+  if (worker.io_pick != worker.picks) {
+    worker.io_pick = worker.picks;
+    worker.io_streak = 0;
+  } else if (++worker.io_streak == most_at_once) {
+    worker.io_streak = 0;
+    yield_task();
+  }
+}
+
+bool needs_fd(IoOp op) {
+  return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir;
+}
+
+IoResult submit_on_thread(const IoRequest& request) {
+  const IoWay way = way_of(request.op);
+  if (way == IoWay::at_once) return at_once(nullptr, request);
+  const std::int64_t deadline = deadline_at(request.deadline);
+  if (!needs_fd(request.op)) return IoResult(call_kernel(request));
+  const FdUse use(request);
+  if (!use) return IoResult::failed(EBADF);
+  const std::uint32_t want = request.op == IoOp::poll ? request.flags
+                             : way == IoWay::readable ? io_readable
+                                                      : io_writable;
+  bool connecting = false;
+  for (;;) {
+    long n = 0;
+    // Who owns it may have left it blocking: then its time is kept by poll.
+    const bool first_polls = !use.owned() && way != IoWay::file && deadline != seam::no_deadline &&
+                             (request.op == IoOp::read || request.op == IoOp::write);
+    if (!first_polls || (n = ready_now(request.fd, want)) >= 0)
+      n = connecting ? connect_outcome(request.fd) : call_kernel(request);
+    if (n == -EINTR) continue;
+    if (n == -EINPROGRESS) connecting = true;
+    if (n != -EAGAIN && n != -EINPROGRESS) return IoResult(n);
+    if (request.op == IoOp::connect && !connecting) {
+      if (seam::monotonic_ns() >= deadline) return IoResult::failed(ETIMEDOUT);
+      seam::sleep_ns(1'000'000);  // a Unix listener whose queue is full
+      continue;
+    }
+    const long ready = wait_on_thread(*use, request.fd, use.owned(), want, deadline);
+    if (ready < 0) return IoResult(ready);
+  }
+}
+
+}  // namespace
+
+IoResult io_submit(RuntimeCore& runtime, IoRequest& request) {
+  if (this_worker() == nullptr) return submit_on_thread(request);
+  const IoWay way = way_of(request.op);
+  if (way == IoWay::at_once) return at_once(&runtime, request);
+  if (!may_begin(*task_here(), request.quiet)) return IoResult::failed(ECANCELED);
+  long error = 0;
+  Engine* engine = engine_of(runtime, error);
+  if (engine == nullptr) return IoResult(error);
+  count_turn();
+  const std::int64_t deadline = deadline_at(request.deadline);
+  const Raise raise = request.quiet ? Raise::quietly : Raise::yes;
+  if (!needs_fd(request.op)) return engine->perform(request, nullptr, deadline, raise);
+  FdUse use(request);
+  if (!use) return IoResult::failed(EBADF);
+  return engine->perform(request, &use, deadline, raise);
+}
+
+IoResult io_block_on(RuntimeCore& runtime, int fd, std::uint32_t events, std::int64_t deadline) {
+  IoRequest request;
+  request.op = IoOp::poll;
+  request.fd = fd;
+  request.flags = events;
+  if (deadline != seam::no_deadline)
+    request.deadline = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline));
+  return io_submit(runtime, request);
+}
+
+}  // namespace detail
+
+IoResult perform_io(IoRequest& request) {
+  detail::WorkerCore* worker = detail::this_worker();
+  if (worker == nullptr) return detail::submit_on_thread(request);
+  return detail::io_submit(*worker->runtime, request);
+}
+
+}  // namespace weft::inline v0
