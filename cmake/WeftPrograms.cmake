@@ -36,6 +36,13 @@ if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE)
   return()
 endif()
 
+# Input and output where io_uring is refused, as in many containers.
+foreach(floor io net)
+  set(name "${floor}.without_uring [N-056] [N-091]")
+  add_test(NAME ${name} COMMAND program_no_uring EPERM $<TARGET_FILE:weft_${floor}_tests> --no-intro)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+endforeach()
+
 # weft_full_test(FILE): the cases of a file once more, at the size that ./dev test --full asks for.
 function(weft_full_test noun)
   add_test(NAME full.fiber.${noun}

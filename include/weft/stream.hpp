@@ -25,7 +25,7 @@ inline constexpr Deadline never = Deadline::max();
 class Stream {
  public:
   Stream() = default;
-  // Takes over a descriptor, which becomes non-blocking. `socket`: recv and send serve it.
+  // Takes over a descriptor, which becomes non-blocking, or a socket, which recv and send serve.
   Stream(int fd, bool socket);
 
   bool is_open() const { return descriptor_.is_open(); }

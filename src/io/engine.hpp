@@ -21,8 +21,6 @@ class Engine : public Poller {
  public:
   // A request that may wait: way_of is readable, writable or file. The task has been asked whether it is cancelled.
   virtual IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) = 0;
-  // The entry closes: whoever this engine holds in the kernel for it gets out.
-  virtual void let_go(FdEntry& entry, int fd) = 0;
   virtual const char* name() const = 0;
 };
 

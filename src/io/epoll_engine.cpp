@@ -45,7 +45,6 @@ class EpollEngine final : public Engine {
   std::size_t reap(Chain& into) override;
 
   IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) override;
-  void let_go(FdEntry&, int) override {}  // they wait in the entry
   const char* name() const override { return "epoll"; }
 
  private:

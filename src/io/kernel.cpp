@@ -138,7 +138,7 @@ long call_kernel(const IoRequest& r) noexcept {
       return message(r);
     case IoOp::accept:
       return sys::invoke(SYS_accept4, r.fd, as_long(r.address), as_long(r.address_size),
-                         static_cast<long>(r.flags | SOCK_CLOEXEC | SOCK_NONBLOCK));
+                         static_cast<long>(r.flags | SOCK_CLOEXEC));
     case IoOp::connect:
       return sys::invoke(SYS_connect, r.fd, as_long(r.address), long{*r.address_size});
     case IoOp::shutdown:
@@ -162,7 +162,7 @@ long call_kernel(const IoRequest& r) noexcept {
     case IoOp::make_dir:
       return sys::invoke(SYS_mkdirat, AT_FDCWD, as_long(r.path), r.mode);
     case IoOp::socket:
-      return sys::invoke(SYS_socket, r.flags, static_cast<long>(r.mode | SOCK_CLOEXEC | SOCK_NONBLOCK), r.offset);
+      return sys::invoke(SYS_socket, r.flags, static_cast<long>(r.mode | SOCK_CLOEXEC), r.offset);
     case IoOp::bind:
       return sys::invoke(SYS_bind, r.fd, as_long(r.address), long{*r.address_size});
     case IoOp::listen:

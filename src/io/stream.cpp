@@ -26,6 +26,7 @@ constexpr std::size_t most_pieces = 64;  // by one call
 }  // namespace
 
 Stream::Stream(int fd, bool socket) : descriptor_(fd, true), socket_(socket) {
+  if (socket) return;  // each call says that it will not wait
   const long flags = sys::fcntl(fd, F_GETFL, 0);
   long result = flags;
   if (!sys::is_error(flags) && (flags & O_NONBLOCK) == 0) result = sys::fcntl(fd, F_SETFL, flags | O_NONBLOCK);

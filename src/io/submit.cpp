@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned most_at_once = 64;  // requests without a wait, before others get a turn
 
 // Nobody enters any more, who waits is woken; the descriptor goes with the last user.
-IoResult close_owned(RuntimeCore* runtime, const IoRequest& request) {
+IoResult close_owned(const IoRequest& request) {
   FdEntry* entry = fd_entry(request.fd);
   if (entry == nullptr || !entry->enter(request.issue)) return IoResult::failed(EBADF);
   const std::uint64_t before = entry->use.fetch_or(FdEntry::closing_bit, std::memory_order_acq_rel);
@@ -34,17 +34,13 @@ IoResult close_owned(RuntimeCore* runtime, const IoRequest& request) {
     }
     deliver_all(claimed);
     ring_thread_bell(threads);
-    if (runtime != nullptr) {
-      if (Poller* engine = runtime->poller.load(std::memory_order_acquire))
-        static_cast<Engine*>(engine)->let_go(*entry, request.fd);
-    }
   }
   if (entry->leave()) return IoResult(sys::close(request.fd));
   return (before & FdEntry::closing_bit) == 0 ? IoResult() : IoResult::failed(EBADF);
 }
 
-IoResult at_once(RuntimeCore* runtime, const IoRequest& request) {
-  if (request.op == IoOp::close && request.issue != 0) return close_owned(runtime, request);
+IoResult at_once(const IoRequest& request) {
+  if (request.op == IoOp::close && request.issue != 0) return close_owned(request);
   if (request.op == IoOp::socket) return IoResult(call_kernel(request));
   const FdUse use(request);
   if (!use) return IoResult::failed(EBADF);
@@ -87,7 +83,7 @@ bool needs_fd(IoOp op) {
 
 IoResult submit_on_thread(const IoRequest& request) {
   const IoWay way = way_of(request.op);
-  if (way == IoWay::at_once) return at_once(nullptr, request);
+  if (way == IoWay::at_once) return at_once(request);
   const std::int64_t deadline = deadline_at(request.deadline);
   if (!needs_fd(request.op)) return IoResult(call_kernel(request));
   const FdUse use(request);
@@ -121,7 +117,7 @@ IoResult submit_on_thread(const IoRequest& request) {
 IoResult io_submit(RuntimeCore& runtime, IoRequest& request) {
   if (this_worker() == nullptr) return submit_on_thread(request);
   const IoWay way = way_of(request.op);
-  if (way == IoWay::at_once) return at_once(&runtime, request);
+  if (way == IoWay::at_once) return at_once(request);
   if (!may_begin(*task_here(), request.quiet)) return IoResult::failed(ECANCELED);
   long error = 0;
   Engine* engine = engine_of(runtime, error);

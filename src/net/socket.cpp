@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "net/socket.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -49,7 +50,10 @@ IoResult bind_socket(const Descriptor& socket, const Address& at) {
 }
 
 IoResult connect_socket(const Descriptor& socket, const Address& to, Deadline deadline, bool quiet) {
-  return with_address(socket, IoOp::connect, to, deadline, quiet);
+  const IoResult result = with_address(socket, IoOp::connect, to, deadline, quiet);
+  // From here on recv and send say by themselves whether they may wait, and a ring waits only for blocking sockets.
+  if (result.ok()) (void)sys::fcntl(socket.fd(), F_SETFL, O_RDWR);
+  return result;
 }
 
 IoResult listen_on(const Descriptor& socket, int backlog) {

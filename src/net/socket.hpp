@@ -11,7 +11,8 @@
 
 namespace weft::inline v0::detail {
 
-// Answers 0, with the new socket in `into`, or the error.
+// SOCK_NONBLOCK: one that connects or accepts; sockets that only send and receive stay blocking, and each call says
+// that it will not wait. Answers 0, with the new socket in `into`, or the error.
 IoResult make_socket(Descriptor& into, int family, int type, bool stream);
 IoResult bind_socket(const Descriptor& socket, const Address& at);
 IoResult connect_socket(const Descriptor& socket, const Address& to, Deadline deadline, bool quiet);

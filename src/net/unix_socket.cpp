@@ -15,7 +15,7 @@ using namespace detail;
 
 UnixStream UnixStream::connect(const Address& to, Deadline deadline) {
   Descriptor socket;
-  IoResult result = make_socket(socket, to.family(), SOCK_STREAM, true);
+  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, true);
   if (result.ok()) result = connect_socket(socket, to, deadline, false);
   if (!result.ok()) throw std::system_error(result.error(), "connect " + to.to_string());
   return UnixStream(std::move(socket));
@@ -23,7 +23,7 @@ UnixStream UnixStream::connect(const Address& to, Deadline deadline) {
 
 IoResult UnixStream::connect_result(UnixStream& into, const Address& to, Deadline deadline) {
   Descriptor socket;
-  IoResult result = make_socket(socket, to.family(), SOCK_STREAM, true);
+  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, true);
   if (result.ok()) result = connect_socket(socket, to, deadline, true);
   if (result.ok()) into = UnixStream(std::move(socket));
   return result;
@@ -31,7 +31,7 @@ IoResult UnixStream::connect_result(UnixStream& into, const Address& to, Deadlin
 
 std::pair<UnixStream, UnixStream> UnixStream::make_pair() {
   int ends[2] = {-1, -1};
-  const long result = sys::invoke(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+  const long result = sys::invoke(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
                                   static_cast<long>(reinterpret_cast<std::uintptr_t>(ends)));
   if (sys::is_error(result)) throw_os_error(sys::error_of(result), "make_pair");
   UnixStream first(Descriptor(ends[0], true));
@@ -48,7 +48,7 @@ void UnixStream::shutdown_write() {
 
 UnixListener UnixListener::bind(const Address& at, int backlog) {
   UnixListener listener;
-  IoResult result = make_socket(listener.descriptor_, at.family(), SOCK_STREAM, false);
+  IoResult result = make_socket(listener.descriptor_, at.family(), SOCK_STREAM | SOCK_NONBLOCK, false);
   if (result.ok()) result = bind_socket(listener.descriptor_, at);
   if (result.ok()) result = listen_on(listener.descriptor_, backlog);
   if (!result.ok()) throw std::system_error(result.error(), "bind " + at.to_string());

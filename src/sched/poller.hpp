@@ -12,7 +12,7 @@
 //   [POLL-2] While a poller is there and all workers sleep, one of them is inside: a worker that is about to sleep
 //            tries; if it fails, then somebody is inside who sleeps, or is awake and tries later.
 //   [POLL-3] interrupt() is not lost: it ends the present wait(), or the next.
-// Threads: try_enter, interrupt any; the rest by who is inside.
+// Threads: try_enter, interrupt, flush any; the rest by who is inside.
 // Relaxed: the time of the last reap is a hint for sysmon.
 #pragma once
 
@@ -69,6 +69,8 @@ class Poller {
   // Does not wait. Ready tasks go to `into`, but for those that are queued already (pinned, of a strand, threads', of
   // other runtimes). Returns how many are in `into`.
   virtual std::size_t reap(Chain& into) = 0;
+  // By anybody, before it sleeps and now and then: what tasks have asked for goes to the kernel.
+  virtual void flush() {}
 };
 
 }  // namespace weft::inline v0::detail

@@ -89,7 +89,9 @@ class Search {
     worker_.now.store(now, std::memory_order_relaxed);
     if (worker_.next_timer.load(std::memory_order_relaxed) <= now) fire_timers(worker_, now);
     Poller* poller = runtime_.poller.load(std::memory_order_acquire);
-    if (poller != nullptr && poller->role.try_pass()) {
+    if (poller == nullptr) return;
+    poller->flush();
+    if (poller->role.try_pass()) {
       reap(*poller, now);
       (void)poller->role.leave();  // it comes by before it sleeps [POLL-1]
     }

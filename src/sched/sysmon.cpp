@@ -206,9 +206,9 @@ void Sysmon::fire(Worker& owner, std::int64_t now) {
 // What comes from outside is brought in by whoever passes; workers that compute or are stuck do not.
 void Sysmon::reap(std::int64_t now) {
   Poller* poller = runtime_.poller.load(std::memory_order_acquire);
-  if (poller == nullptr || now - poller->reaped_at.load(std::memory_order_relaxed) < longest_nap ||
-      !poller->role.try_pass())
-    return;
+  if (poller == nullptr) return;
+  poller->flush();
+  if (now - poller->reaped_at.load(std::memory_order_relaxed) < longest_nap || !poller->role.try_pass()) return;
   poller->reaped_at.store(now, std::memory_order_relaxed);
   Chain woken;
   counters_.rescues += poller->reap(woken);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// What io_uring has of its own: rings that are too small, threads that end, buffers that the kernel still holds.
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "doctest/doctest.h"
+#include "io/engines.hpp"
+#include "io/uring_sizes.hpp"
+#include "weft/file.hpp"
+#include "weft/nursery.hpp"
+#include "weft/pipe.hpp"
+#include "weft/unix_socket.hpp"
+
+using namespace weft;
+using namespace weft::detail;
+using namespace weft_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct SmallRing {
+  SmallRing(unsigned entries, unsigned completions) { uring_sizes = {entries, completions}; }
+  ~SmallRing() { uring_sizes = UringSizes(); }
+};
+
+std::string engine_name() {
+  long error = 0;
+  const Engine* engine = engine_of(*this_worker()->runtime, error);
+  return engine != nullptr ? engine->name() : "";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "engine: io_uring where it is allowed, else epoll by itself; a forced one that is refused is an error [N-056] "
+    "[N-091]") {
+  const bool refused = std::getenv("WEFT_TEST_NO_URING") != nullptr;
+  if (refused) CHECK_FALSE(has_uring());
+  Runtime(with_engine(IoEngine::any, 1)).run([] { CHECK(engine_name() == (has_uring() ? "uring" : "epoll")); });
+  Runtime(with_engine(IoEngine::epoll, 1)).run([] { CHECK(engine_name() == "epoll"); });
+  Runtime(with_engine(IoEngine::uring, 1)).run([&] {
+    File file;
+    const IoResult opened = File::open_result(file, "/dev/null");
+    if (has_uring()) {
+      CHECK(engine_name() == "uring");
+      CHECK(opened.ok());
+    } else {
+      CHECK((opened.os_error() == EPERM || opened.os_error() == ENOSYS || opened.os_error() == EACCES));
+    }
+  });
+}
+
+TEST_CASE("uring: a completion ring of 8 loses nothing of 10000 operations in flight [B35]") {
+  if (!has_uring()) return;
+  for (const unsigned count : {1U, 2U}) {
+    const SmallRing small(4, 8);
+    Runtime runtime(with_engine(IoEngine::uring, count));
+    runtime.run([] {
+      auto [a, b] = UnixStream::make_pair();
+      std::atomic<int> got{0};
+      constexpr int operations = 10'000;
+      with_nursery([&](Nursery& nursery) {
+        for (int i = 0; i < operations; ++i) {
+          nursery.start([&, &stream = b] {
+            char byte = 0;
+            if (stream.read({&byte, 1}) == 1) ++got;
+          });
+        }
+        yield_now();
+        const std::string bytes(100, 'x');
+        for (int i = 0; i < operations; i += 100) a.write_all(bytes);
+      });
+      CHECK(got == operations);
+    });
+  }
+}
+
+TEST_CASE("io: a read that was asked to stop leaves its buffer alone once it has returned [B33]") {
+  on_each_engine([] {
+    for (int round = 0; round < 100; ++round) {
+      Pipe pipe = make_pipe();
+      with_nursery([&](Nursery& nursery) {
+        auto reader = nursery.spawn([&] {
+          std::string seen;
+          {
+            char room[64];
+            std::memset(room, '.', sizeof room);
+            const IoResult got = pipe.reader.read_result(room, std::chrono::steady_clock::now() + 200us);
+            if (got.ok()) seen.assign(room, got.count());
+          }
+          char canary[64];  // where the room was, most likely
+          std::memset(canary, 'c', sizeof canary);
+          pipe.writer.write_all("late");
+          sleep(100us);
+          for (const char c : canary) CHECK(c == 'c');
+          return seen;
+        });
+        if (round % 2 == 0) sleep(190us);
+        pipe.writer.write_all("early");
+        const std::string seen = reader.join();
+        // Nothing is lost: what it did not get is still there.
+        char room[64];
+        const std::size_t rest = pipe.reader.read(room);
+        CHECK(seen + std::string(room, rest) ==
+              (seen.empty() && rest == 9 && room[0] == 'l' ? "lateearly" : "earlylate"));
+      });
+    }
+  });
+}
+
+TEST_CASE("uring: operations outlive the thread that submitted them") {
+  if (!has_uring()) return;
+  Runtime runtime(with_engine(IoEngine::uring, 2));
+  Pipe pipe = make_pipe();
+  std::atomic<int> got{0};
+  std::vector<Task<void>> readers;
+  // Worker 0 is this thread for a moment: what it has submitted goes on when it has left.
+  std::thread([&] {
+    runtime.run([&] {
+      for (int i = 0; i < 8; ++i) {
+        readers.push_back(runtime.go([&] {
+          char byte = 0;
+          if (pipe.reader.read({&byte, 1}) == 1) ++got;
+        }));
+      }
+      for (const auto& reader : readers) until_parked(reader);
+    });
+  }).join();
+  CHECK(got == 0);
+  pipe.writer.write_all("12345678");
+  for (auto& reader : readers) reader.join();
+  CHECK(got == 8);
+}
