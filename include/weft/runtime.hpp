@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/io.hpp"
 #include "weft/runtime_error.hpp"
 #include "weft/runtime_options.hpp"
 #include "weft/stall.hpp"
@@ -90,6 +91,10 @@ class Runtime {
   std::vector<StallReport> stalls() const;  // the latest ones, oldest first; none without sysmon
   const RuntimeOptions& options() const;
   unsigned detached_failures() const;
+
+  // It is an Io itself: with_io(runtime, f) from anywhere.
+  Io& io();
+  operator Io&() { return io(); }  // NOLINT(google-explicit-constructor): it is one
 
   detail::RuntimeCore& core() { return *core_; }
 

@@ -100,6 +100,19 @@ std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept {
 
 #endif
 
+std::exception_ptr guarded_run(void (*body)(void*), void* argument) noexcept {
+  struct Call {
+    void (*body)(void*);
+    void* argument;
+  } call{body, argument};
+  return guarded_call(
+      [](TaskCore* self, TaskOp) {
+        const Call& mine = *reinterpret_cast<const Call*>(self);
+        mine.body(mine.argument);
+      },
+      reinterpret_cast<TaskCore*>(&call), TaskOp{});
+}
+
 Boundary::Boundary(FiberCore* self, Binding* bindings) noexcept
     : self_(self),
       child_(std::exchange(self->child, nullptr)),

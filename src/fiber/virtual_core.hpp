@@ -52,6 +52,9 @@ std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept;
 
 #endif
 
+// The same for a function of one argument.
+std::exception_ptr guarded_run(void (*body)(void*), void* argument) noexcept;
+
 // A boundary on the stack of `self`: a task runs here that is not the one below. Signal walks end at it, it has its own
 // exception state and bindings. Takes effect between construction and destruction.
 class Boundary {

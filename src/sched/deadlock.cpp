@@ -21,6 +21,7 @@
 #include "sched/scope.hpp"
 #include "sched/sysmon.hpp"
 #include "sched/task_view.hpp"
+#include "weft/blocking_io.hpp"
 #include "weft/deadlock.hpp"
 
 namespace weft::inline v0 {
@@ -453,6 +454,15 @@ void DeadlockWatch::act(const std::string& report) {
     runtime_.deadlock_told_again = true;
     sys::write_all(2, "weft: asked to stop because of a deadlock, and again: " + report);
   }
+}
+
+void refuse_lonely_wait(const WaitInfo& info) {
+  const auto* io = dynamic_cast<const BlockingIo*>(&current_io());
+  if (io == nullptr || io->running() == 0) return;
+  if (external_waits.load(std::memory_order_acquire) != 0) return;
+  if (threads_of_process() != 1 + helper_threads()) return;
+  throw Deadlock(std::string("deadlock: under a BlockingIo a task waits (") + info.kind +
+                 ") for what only another one could do, and that runs after it; use a runtime, or a channel with room");
 }
 
 void print_deadlock(const Deadlock& deadlock) noexcept {

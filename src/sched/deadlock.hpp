@@ -20,6 +20,10 @@
 
 namespace weft::inline v0::detail {
 
+// On a plain thread, inside what a BlockingIo runs, with nobody else in the process who could end a wait: throws
+// Deadlock. Such a wait is for a task that runs only after it.
+void refuse_lonely_wait(const WaitInfo& info);
+
 class DeadlockWatch {
  public:
   explicit DeadlockWatch(RuntimeCore& runtime) : runtime_(runtime) {}

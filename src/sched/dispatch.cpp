@@ -368,8 +368,8 @@ void make_ready(TaskCore* task, WakeReason) {
   if (WEFT_SPEC_ON()) task->word.check_may_be_queued();
   task->word.make_runnable();
   if (task->flags & task_thread) {
-    task->futex.store(1, std::memory_order_release);
-    seam::futex_wake(task->futex, 1);
+    task->futex().store(1, std::memory_order_release);
+    seam::futex_wake(task->futex(), 1);
     return;
   }
   RuntimeCore& runtime = *task->root->worker->runtime;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "sched/deadlock.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
@@ -49,19 +50,19 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {
   if (task.word.leave() == TaskWord::Queue::you) {
     task.word.make_runnable();
-    task.futex.store(1, std::memory_order_release);
+    task.futex().store(1, std::memory_order_release);
   }
-  while (task.futex.load(std::memory_order_acquire) == 0) {
-    if (seam::futex_wait(task.futex, 0, deadline) == seam::WaitResult::timed_out) {
+  while (task.futex().load(std::memory_order_acquire) == 0) {
+    if (seam::futex_wait(task.futex(), 0, deadline) == seam::WaitResult::timed_out) {
       deadline = seam::no_deadline;
       const TaskMoment now = task.word.look();
       if (task.word.wake(now.ticket(), WakeReason::timeout) == TaskWord::Wake::queue_it) {
         task.word.make_runnable();
-        task.futex.store(1, std::memory_order_release);
+        task.futex().store(1, std::memory_order_release);
       }
     }
   }
-  task.futex.store(0, std::memory_order_relaxed);
+  task.futex().store(0, std::memory_order_relaxed);
   return task.word.run_on(0);
 }
 
@@ -96,6 +97,7 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
   if (raise == Raise::yes) {
     checkpoint();
     if (cancel_pending(task)) raise_if_cancelled(task);
+    if ((task.flags & task_thread) && deadline == seam::no_deadline) refuse_lonely_wait(info);
   }
   if (!(task.flags & (task_registered | task_thread))) register_task(task);
   if (!(task.flags & task_thread) && (task.root->alert.load(std::memory_order_relaxed) & alert_held)) [[unlikely]]

@@ -178,6 +178,7 @@ TaskCore* make_thread_task(FiberCore* root) {
   TaskCore* task = take_shared_record();
   threads_with_task.fetch_add(1, std::memory_order_relaxed);
   task->flags = task_thread;
+  ::new (task->room) seam::Atomic<std::uint32_t>(0);
   task->id = fresh_task_ids(nullptr);
   task->root = root;
   task->scope = nullptr;

@@ -193,6 +193,35 @@ namespace {
 
 }  // namespace
 
+TaskCore* take_detached(RuntimeCore& runtime) {
+  if (runtime.closed.load(std::memory_order_acquire)) refuse_closed();
+  WorkerCore* worker = this_worker();
+  return worker != nullptr ? take_record(worker) : take_shared_record();
+}
+
+void launch_detached_in(RuntimeCore& runtime, TaskCore* task) {
+  auto* worker = static_cast<Worker*>(this_worker());
+  if (worker != nullptr && worker->runtime != &runtime) worker = nullptr;
+  task->nursery = nullptr;
+  task->scope = task->birth = &runtime.root_scope;
+  task->life.store(0, std::memory_order_relaxed);
+  task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
+  task->root = nullptr;
+  runtime.live.started(worker != nullptr ? worker->index : runtime.live.outside());
+  if (worker == nullptr) {
+    // Counted first, looked second; shutdown closes first and counts second. So it waits for this task, or refuses it.
+    seam::fence(std::memory_order_seq_cst);
+    if (runtime.closed.load(std::memory_order_relaxed)) {
+      runtime.live.finished(runtime.live.outside());
+      IdleSet::notify(runtime.worker(0).idle_node);  // who drains may have counted it
+      abandon_task(task);
+      refuse_closed();
+    }
+  }
+  task->bindings = snapshot_bindings();
+  launch(runtime, worker, task, false);
+}
+
 TaskCore* take_detached_record() {
   WorkerCore* worker = this_worker();
   if (worker == nullptr)
@@ -243,9 +272,7 @@ Runtime::~Runtime() {
 }
 
 TaskCore* Runtime::take() {
-  if (core_->closed.load(std::memory_order_acquire)) refuse_closed();
-  WorkerCore* worker = this_worker();
-  return worker != nullptr ? take_record(worker) : take_shared_record();
+  return take_detached(*core_);
 }
 
 void Runtime::give_back(TaskCore* task) noexcept {
@@ -253,26 +280,7 @@ void Runtime::give_back(TaskCore* task) noexcept {
 }
 
 void Runtime::launch(TaskCore* task) {
-  auto* worker = static_cast<Worker*>(this_worker());
-  if (worker != nullptr && worker->runtime != core_.get()) worker = nullptr;
-  task->nursery = nullptr;
-  task->scope = task->birth = &core_->root_scope;
-  task->life.store(0, std::memory_order_relaxed);
-  task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
-  task->root = nullptr;
-  core_->live.started(worker != nullptr ? worker->index : core_->live.outside());
-  if (worker == nullptr) {
-    // Counted first, looked second; shutdown closes first and counts second. So it waits for this task, or refuses it.
-    seam::fence(std::memory_order_seq_cst);
-    if (core_->closed.load(std::memory_order_relaxed)) {
-      core_->live.finished(core_->live.outside());
-      IdleSet::notify(core_->worker(0).idle_node);  // who drains may have counted it
-      abandon_task(task);
-      refuse_closed();
-    }
-  }
-  task->bindings = snapshot_bindings();
-  detail::launch(*core_, worker, task, false);
+  launch_detached_in(*core_, task);
 }
 
 namespace {
@@ -378,6 +386,10 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
 
 const RuntimeOptions& Runtime::options() const {
   return core_->options;
+}
+
+Io& Runtime::io() {
+  return *core_;
 }
 
 unsigned Runtime::detached_failures() const {

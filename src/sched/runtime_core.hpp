@@ -14,6 +14,7 @@
 #include "sched/idle_set.hpp"
 #include "sched/live_count.hpp"
 #include "sched/pace.hpp"
+#include "sched/park_timers.hpp"
 #include "sched/poller.hpp"
 #include "sched/visitors.hpp"
 #include "sched/worker.hpp"
@@ -25,9 +26,20 @@ class Sysmon;
 class BlockingPool;
 class DumpSignal;
 
-struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
+struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
   explicit RuntimeCore(const RuntimeOptions& resolved);
-  ~RuntimeCore();
+  ~RuntimeCore() override;
+
+  // As Io: src/sched/io.cpp.
+  RawTask spawn_raw(RawEntry entry, void* arg, const TaskOptions& options) override;
+  void cancel_raw(RawTask task, CancelReason reason) override;
+  void release_raw(RawTask task, bool wait, const std::exception_ptr& unobserved) noexcept override;
+  ParkToken current_park() override;
+  WaitResult suspend_raw(const ParkToken& park, const ParkWish& wish) override;
+  void ready(const ParkToken& park) noexcept override;
+  std::chrono::steady_clock::time_point now() const override;
+  TimerToken arm_timer(std::chrono::steady_clock::time_point when, const ParkToken& park) override;
+  bool cancel_timer(const TimerToken& timer) override;
 
   RuntimeOptions options;
   GlobalQueue global;
@@ -56,7 +68,8 @@ struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in th
   seam::Mutex poller_mutex;
   std::unique_ptr<Poller> poller_owner;   // guarded by poller_mutex; made on first use, stays
   seam::Atomic<Poller*> poller{nullptr};  // the same, for everybody
-  std::unique_ptr<Sysmon> sysmon;         // null: switched off, or the system has no thread for it
+  ParkTimers timers;
+  std::unique_ptr<Sysmon> sysmon;  // null: switched off, or the system has no thread for it
 
   Worker& worker(unsigned index) { return *workers[index]; }
   const Worker& worker(unsigned index) const { return *workers[index]; }
@@ -72,5 +85,10 @@ struct RuntimeCore {  // NOLINT(clang-analyzer-optin.performance.Padding): in th
 };
 
 void wake_sysmon(RuntimeCore& runtime);
+
+// A record for a task that is nobody's child, and its start; from anywhere. Throw RuntimeError, the second with the
+// closure destroyed.
+TaskCore* take_detached(RuntimeCore& runtime);
+void launch_detached_in(RuntimeCore& runtime, TaskCore* task);
 
 }  // namespace weft::inline v0::detail

@@ -29,28 +29,6 @@
 namespace weft::inline v0::detail {
 namespace {
 
-// Nobody will ever look at it: say so, with what is known.
-void report_detached(const TaskCore& task, const std::exception_ptr& failure) {
-  std::string text = "weft: detached task " + std::to_string(task.id);
-  if (task.name != nullptr) text += std::string(" \"") + task.name + "\"";
-  text += " failed: ";
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    text += error.what();
-    text += "\n" + to_string(trace());
-  } catch (...) {
-    text += "an exception that is not a std::exception\n" + to_string(trace());
-  }
-  text += std::string("  spawned at ") + task.site.file_name() + ":" + std::to_string(task.site.line()) + "\n";
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const long n = sys::write(2, text.data() + done, text.size() - done);
-    if (sys::is_error(n)) break;
-    done += static_cast<std::size_t>(n);
-  }
-}
-
 void drop_outcome(TaskCore* task) noexcept {
   if (task->flags & task_failed) {
     reinterpret_cast<std::exception_ptr*>(task->room)->~exception_ptr();
@@ -61,6 +39,33 @@ void drop_outcome(TaskCore* task) noexcept {
 }
 
 }  // namespace
+
+// Nobody will ever look at it: say so, with what is known.
+void report_failure(const std::string& who, const std::source_location& site, const std::exception_ptr& failure) {
+  std::string text = "weft: " + who;
+  text += " failed: ";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    text += error.what();
+    text += "\n" + to_string(trace());
+  } catch (...) {
+    text += "an exception that is not a std::exception\n" + to_string(trace());
+  }
+  text += std::string("  spawned at ") + site.file_name() + ":" + std::to_string(site.line()) + "\n";
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const long n = sys::write(2, text.data() + done, text.size() - done);
+    if (sys::is_error(n)) break;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void report_unobserved(const TaskCore& task, const std::exception_ptr& failure) {
+  std::string who = "detached task " + std::to_string(task.id);
+  if (task.name != nullptr) who += std::string(" \"") + task.name + "\"";
+  report_failure(who, task.site, failure);
+}
 
 void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
   bool first = false;
@@ -116,7 +121,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   if (life & life_dropped) {
     if (failure != nullptr && nursery == nullptr && !(task->flags & task_observed)) [[unlikely]] {
       runtime.detached_failures.fetch_add(1, std::memory_order_relaxed);
-      report_detached(*task, failure);
+      report_unobserved(*task, failure);
     }
     if (task->flags & (task_failed | task_has_result)) {
       // Nobody else knows the record any more; the destructor of what it holds is a part of the task, and may wait.
@@ -205,7 +210,7 @@ void drop_handle_slow(TaskCore* task) noexcept {
     if ((task->flags & task_failed) && task->nursery == nullptr && !(task->flags & task_observed) &&
         task->word.look().state() != TaskState::cancelled) [[unlikely]] {
       if (WorkerCore* here = this_worker()) here->runtime->detached_failures.fetch_add(1, std::memory_order_relaxed);
-      report_detached(*task, task->failure());
+      report_unobserved(*task, task->failure());
     }
     drop_outcome(task);
     free_record(task);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <exception>
+#include <source_location>
+#include <string>
 
 #include "weft/detail/task_core.hpp"
 
@@ -15,6 +17,10 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
 // It was asked to stop before it started: its closure is destroyed, here, as a task.
 void cancel_unstarted(TaskCore* task);
 void fail_unstarted(TaskCore* task, std::exception_ptr why);
+
+// Nobody will ever look at this failure: says so on stderr, with its trace.
+void report_unobserved(const TaskCore& task, const std::exception_ptr& failure);
+void report_failure(const std::string& who, const std::source_location& site, const std::exception_ptr& failure);
 
 // It was never launched and will not be: its closure is destroyed; the drop of its handle frees the record.
 void abandon_task(TaskCore* task);

@@ -11,10 +11,11 @@
 //   [TASK-2] A record is freed by the second of {task ended, handle dropped}, told by `life`.
 //   [TASK-3] `top` is null until the task has parked or yielded once; then it is the fiber to switch to. Read by who
 //            dequeued the task, written by the task before it leaves its stack.
-//   [TASK-4] The room holds the closure until the task runs, nothing while it runs (the closure lies on the stack
+//   [TASK-4] The room of a thread's task holds its futex word. Else it holds the closure until the task runs, nothing
+//   while it runs (the closure lies on the stack
 //            then), and after that its result or its exception.
-// Threads: `word`, `life`, `waiters`, `interrupts`: any, as each says. The rest: whoever runs it; after its end,
-// whoever saw the end.
+// Threads: `word`, `life`, `waiters`, `interrupts`, `permit`: any, as each says. The rest: whoever runs it; after its
+// end, whoever saw the end.
 #pragma once
 
 #include <cstddef>
@@ -101,8 +102,8 @@ struct alignas(64) TaskCore : QueueLink {
   std::source_location site;
   const char* name = nullptr;
   seam::Atomic<std::uint32_t> interrupts{0};
-  seam::Atomic<std::uint32_t> futex{0};  // thread tasks: 1 when queued
-  const WaitInfo* wait = nullptr;        // what it waits for; valid while it is parked
+  seam::Atomic<std::uint32_t> permit{0};  // task_permit.hpp
+  const WaitInfo* wait = nullptr;         // what it waits for; valid while it is parked
   StrandCore* strand = nullptr;
 
   // Line 2
@@ -122,6 +123,8 @@ struct alignas(64) TaskCore : QueueLink {
   CancelReason own_cancel() const {
     return static_cast<CancelReason>(life.load(std::memory_order_relaxed) >> life_cancel_shift);
   }
+  // Of a thread's task, which has no closure: 1 when queued.
+  seam::Atomic<std::uint32_t>& futex() { return *reinterpret_cast<seam::Atomic<std::uint32_t>*>(room); }
   const std::exception_ptr& failure() const { return *reinterpret_cast<const std::exception_ptr*>(room); }
 };
 
