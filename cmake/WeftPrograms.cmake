@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tests/programs/NAME.cpp is a small program that tests of the fiber, sched and wait floors start as a child process, or a ctest of its
+# tests/programs/NAME.cpp is a small program that tests of the fiber, sched, wait and task floors start as a child process, or a ctest of its
 # own. They are built next to the tests, into programs/ of the build folder.
 set(WEFT_PROGRAM_DIR ${PROJECT_BINARY_DIR}/programs)
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp)
@@ -27,7 +27,7 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/places/test_places.hpp CONTENT
 #define WEFT_TEST_EMULATOR \"${emulator}\"
 #define WEFT_TEST_LIBRARY \"$<TARGET_FILE:weft>\"
 ")
-foreach(floor fiber sched wait)
+foreach(floor fiber sched wait task)
   target_include_directories(weft_${floor}_tests PRIVATE ${PROJECT_BINARY_DIR}/places)
   add_dependencies(weft_${floor}_tests test_programs)
 endforeach()

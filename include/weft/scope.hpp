@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "weft/detail/task_core.hpp"
@@ -68,17 +70,25 @@ TaskCore* task_here();
 
 }  // namespace detail
 
-// Runs f; true if it ended by itself, false if its time ran out first (it was asked to stop and did).
+// Runs f; gives its result, or nothing if its time ran out first (it was asked to stop and did). A function without a
+// result: true, or false.
 template <class F>
-bool timeout(std::chrono::nanoseconds span, F&& f) {
+auto timeout(std::chrono::nanoseconds span, F&& f) {
+  using R = std::decay_t<std::invoke_result_t<F>>;
+  using Answer =
+      std::conditional_t<std::is_void_v<R>, bool, std::optional<std::conditional_t<std::is_void_v<R>, int, R>>>;
   detail::ScopeGuard guard(0, detail::deadline_after(span));
   try {
-    std::forward<F>(f)();
+    if constexpr (std::is_void_v<R>) {
+      std::forward<F>(f)();
+      return Answer(true);
+    } else {
+      return Answer(std::forward<F>(f)());
+    }
   } catch (const Cancelled& cancelled) {
     if (!guard.owns(cancelled)) throw;
-    return false;
+    return Answer();
   }
-  return true;
 }
 
 // Runs f without letting cancellation or deadlines of the scopes around it reach it; after `max` they do.
