@@ -62,6 +62,8 @@ class AsWorker {
     worker.carrier = root_->carrier;
     worker.thread_id.store(sys::gettid(), std::memory_order_relaxed);
     worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
+    // It counts from here, not from when it enters its loop: what is launched before may want to move to it.
+    worker.state.store(WorkerState::idle_spin, std::memory_order_relaxed);
     worker.runtime->idle.add_worker();
   }
   ~AsWorker() {
