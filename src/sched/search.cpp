@@ -182,9 +182,8 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
       return;
     }
     const TaskWord::Wake outcome = task->word.wake(moment.ticket(), WakeReason::timeout);
-    if (outcome == TaskWord::Wake::lost) ++counters.timers_stale;
+    ++(outcome == TaskWord::Wake::lost ? counters.timers_stale : counters.timers_fired);
     if (outcome != TaskWord::Wake::queue_it) return;
-    ++counters.timers_fired;
     if (task->flags & task_pinned || task->strand != nullptr || owner.runtime->options.migration_check) {
       make_ready(task, WakeReason::timeout);
     } else {
