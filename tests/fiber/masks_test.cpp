@@ -149,9 +149,8 @@ void nest(int depth, const auto& f) {
   level.resume();
 }
 
-// Nanoseconds for one resume and one caught emit, the fastest of many runs.
-double catch_cost(int depth_above, SignalSet bits) {
-  double best = 1e9;
+// Nanoseconds for one resume and one caught emit, the fastest of many runs and of `best`.
+double catch_cost(int depth_above, SignalSet bits, double best) {
   nest(depth_above, [&] {
     constexpr int runs = 25, rounds = 1000;
     Fiber emitter(
@@ -172,10 +171,15 @@ double catch_cost(int depth_above, SignalSet bits) {
 
 TEST_CASE("masks: a catch costs the same with one fiber above the catcher and with two thousand [J-058] [E-043]") {
   // A dispatch that looked at the fibers above the catcher would read two thousand of them each time: a hundred times
-  // slower. A factor of four leaves room for a busy machine.
+  // slower. A busy machine makes runs slower, never faster: of enough of them the fastest are what they cost.
   for (const SignalSet bits : {sig::yield, sig::error, sig::user0 | sig::io}) {
-    const double shallow = catch_cost(1, bits);
-    const double deep = catch_cost(2000, bits);
+    double shallow = 1e9;
+    double deep = 1e9;
+    int tries = 100;
+    do {
+      shallow = catch_cost(1, bits, shallow);
+      deep = catch_cost(2000, bits, deep);
+    } while (deep >= 4 * shallow && --tries > 0);
     CAPTURE(shallow);
     CAPTURE(deep);
     CHECK(deep < 4 * shallow);

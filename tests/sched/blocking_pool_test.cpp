@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -12,6 +13,7 @@
 
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
+#include "sched/patience.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -34,13 +36,12 @@ struct Hall {
     open = true;
     changed.notify_all();
   }
-  // False after ten seconds.
-  bool await(auto condition) {
+  void await(auto condition) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, 10s, condition);
+    changed.wait(lock, condition);
   }
-  bool await_done(int count) {
-    return await([&] { return done >= count; });
+  void await_done(int count) {
+    await([&] { return done >= count; });
   }
 };
 
@@ -77,15 +78,6 @@ std::vector<Visit> visits(Hall& hall, int count) {
   return all;
 }
 
-bool until(auto condition) {
-  const auto limit = std::chrono::steady_clock::now() + 10s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
 std::vector<int> numbers(int count) {
   std::vector<int> all;
   for (int i = 0; i < count; ++i) all.push_back(i);
@@ -100,7 +92,7 @@ TEST_CASE("blocking pool: ten thousand jobs run, each once, on no more threads t
   std::vector<Visit> all = visits(hall, 10'000);
   BlockingPool pool(4);
   for (Visit& visit : all) REQUIRE(pool.submit(visit));
-  CHECK(hall.await_done(10'000));
+  hall.await_done(10'000);
   int once = 0;
   for (const Visit& visit : all) once += visit.runs == 1 ? 1 : 0;
   CHECK(once == 10'000);
@@ -112,12 +104,12 @@ TEST_CASE("blocking pool: as many block at once as there may be threads, the res
   std::vector<Visit> all = visits(hall, 10);
   BlockingPool pool(4);
   for (Visit& visit : all) CHECK(pool.submit(visit));
-  CHECK(hall.await([&] { return hall.inside == 4; }));
+  hall.await([&] { return hall.inside == 4; });
   CHECK(pool.threads() == 4);
   CHECK(pool.idle() == 0);
   hall.release();
-  CHECK(hall.await_done(10));
-  CHECK(until([&] { return pool.idle() == 4; }));
+  hall.await_done(10);
+  CHECK(weft_test::eventually([&] { return pool.idle() == 4; }));
   CHECK(pool.threads() == 4);
 }
 
@@ -127,7 +119,7 @@ TEST_CASE("blocking pool: one thread runs the jobs in the order in which they ca
   BlockingPool pool(1);
   for (Visit& visit : all) CHECK(pool.submit(visit));
   hall.release();
-  CHECK(hall.await_done(1'000));
+  hall.await_done(1'000);
   CHECK(hall.order == numbers(1'000));
 }
 
@@ -139,8 +131,8 @@ TEST_CASE("blocking pool: a job takes an idle thread before a new one is made") 
   CHECK(pool.threads() == 0);
   for (int i = 0; i < 100; ++i) {
     CHECK(pool.submit(all[static_cast<std::size_t>(i)]));
-    REQUIRE(hall.await_done(i + 1));
-    REQUIRE(until([&] { return pool.idle() == 1; }));
+    hall.await_done(i + 1);
+    REQUIRE(weft_test::eventually([&] { return pool.idle() == 1; }));
   }
   CHECK(pool.threads() == 1);
   CHECK(hall.workers.size() == 1);
@@ -154,8 +146,8 @@ TEST_CASE("blocking pool: idle threads end after the timeout, and new ones are m
     std::vector<Visit> all = visits(hall, 6);
     hall.done = 0;
     for (Visit& visit : all) CHECK(pool.submit(visit));
-    CHECK(hall.await_done(6));
-    CHECK(until([&] { return pool.threads() == 0; }));
+    hall.await_done(6);
+    CHECK(weft_test::eventually([&] { return pool.threads() == 0; }));
     CHECK(pool.idle() == 0);
   }
 }
@@ -166,24 +158,27 @@ TEST_CASE("blocking pool: a thread that waits less than the timeout stays") {
   std::vector<Visit> all = visits(hall, 1);
   BlockingPool pool(3, 1h);
   CHECK(pool.submit(all[0]));
-  CHECK(until([&] { return pool.idle() == 1; }));
+  CHECK(weft_test::eventually([&] { return pool.idle() == 1; }));
   CHECK(pool.threads() == 1);
 }
 
 TEST_CASE("blocking pool: stop runs what was accepted and refuses what comes later") {
   Hall hall;
-  std::vector<Visit> all = visits(hall, 100'000);
+  std::deque<Visit> all;
+  const auto next = [&]() -> Visit& {
+    Visit& visit = all.emplace_back();
+    visit.run = Visit::enter;
+    visit.hall = &hall;
+    visit.number = static_cast<int>(all.size()) - 1;
+    return visit;
+  };
   BlockingPool pool(1);
-  for (std::size_t i = 0; i < 7; ++i) CHECK(pool.submit(all[i]));
-  CHECK(hall.await([&] { return hall.inside == 1; }));
+  for (std::size_t i = 0; i < 7; ++i) CHECK(pool.submit(next()));
+  hall.await([&] { return hall.inside == 1; });
   std::thread stopper([&] { pool.stop(); });
   std::size_t accepted = 7;
   std::error_code reason;
-  while (accepted < all.size() && pool.submit(all[accepted], &reason)) {
-    ++accepted;
-    std::this_thread::yield();
-  }
-  REQUIRE(accepted < all.size());
+  for (; pool.submit(next(), &reason); ++accepted) std::this_thread::yield();
   CHECK(reason == std::errc::operation_canceled);
   hall.release();
   stopper.join();
@@ -202,7 +197,8 @@ TEST_CASE("blocking pool: an empty one, and one with idle threads, stop at once"
   std::vector<Visit> all = visits(hall, 4);
   BlockingPool idle(4, 1h);
   for (Visit& visit : all) CHECK(idle.submit(visit));
-  CHECK(until([&] { return idle.idle() == idle.threads() && hall.done == 4; }));
+  hall.await_done(4);
+  CHECK(weft_test::eventually([&] { return idle.idle() == idle.threads(); }));
   idle.stop();
   CHECK(idle.threads() == 0);
 }
@@ -237,7 +233,7 @@ TEST_CASE(
   threads_left = 1;
   CHECK(pool.submit(all[0], &reason));
   CHECK(!reason);
-  CHECK(hall.await_done(1));
+  hall.await_done(1);
   CHECK(all[0].runs == 1);
 }
 
@@ -250,7 +246,7 @@ TEST_CASE("blocking pool: with one thread a refused second one only means waitin
   CHECK(pool.threads() == 1);
   CHECK(pool.refused_threads() == 4);
   hall.release();
-  CHECK(hall.await_done(5));
+  hall.await_done(5);
   CHECK(hall.order == numbers(5));
 }
 
@@ -286,7 +282,7 @@ TEST_CASE("blocking pool: threads that end while jobs come lose none of them") {
       });
     }
     for (std::thread& submitter : submitters) submitter.join();
-    REQUIRE(until([&] { return ran.load() == 4 * each; }));
+    REQUIRE(weft_test::eventually([&] { return ran.load() == 4 * each; }));
   }
 }
 

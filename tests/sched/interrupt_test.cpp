@@ -84,14 +84,17 @@ TEST_CASE("interrupt: it does not wake a parked task; it is seen when that next 
 TEST_CASE("interrupt: one for a task that has not started is seen when it does [J-103]") {
   in_each_universe([](const Universe&) {
     int seen = 0;
+    std::atomic<bool> sent = false;
     weft::with_nursery([&](weft::Nursery& n) {
       auto task = n.spawn([&] {
         seen = interrupts_of([&] {
-          for (int i = 0; i < 100000 && seen == 0; ++i) weft::checkpoint();
+          while (!sent) weft::seam::pause();  // another worker may have begun it at once
+          for (int i = 0; i < 10; ++i) weft::checkpoint();
         });
       });
       task.interrupt();
       task.interrupt();
+      sent = true;
       task.join();
     });
     CHECK(seen == 2);

@@ -250,11 +250,13 @@ TEST_CASE("park: a plain thread parks and is woken, by threads and tasks [N-013]
   weft::Runtime runtime(workers(2));
   Flag flag{0};
   std::atomic<bool> told = false;
+  std::atomic<bool> woken = false;
   weft::Unparker thread_handle;
   std::thread waiter([&] {
     thread_handle = weft::unparker();
     told = true;
     while (flag.load() == 0) (void)weft::park_if(flag, 0);
+    while (!woken) std::this_thread::yield();  // the unpark may come after the flag was seen
     CHECK(weft::park_if_for(flag, 1, 1ms) == WaitOutcome::timed_out);
     const auto began = std::chrono::steady_clock::now();
     weft::sleep(2ms);
@@ -266,6 +268,7 @@ TEST_CASE("park: a plain thread parks and is woken, by threads and tasks [N-013]
     weft::sleep(1ms);
     flag.store(1);
     thread_handle.unpark();
+    woken = true;
   });
   waiter.join();
 }

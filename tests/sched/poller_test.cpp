@@ -110,13 +110,17 @@ TEST_CASE("poller: what comes from outside is reaped by who sleeps there") {
     CAPTURE(count);
     Runtime runtime(workers(count));
     std::atomic<Bench*> bench{nullptr};
+    std::atomic<const TaskCore*> waiter{nullptr};
     std::thread outside([&] {
-      CHECK(eventually([&] { return bench.load() != nullptr && bench.load()->inside.load(); }));
+      // Before it is parked an event would be for nobody.
+      CHECK(eventually(
+          [&] { return bench.load() != nullptr && bench.load()->inside.load() && is_parked(waiter.load()); }));
       bench.load()->bring();
     });
     runtime.run([&] {
       Bench& mine = give_poller(core_here());
       mine.waiter = unparker();
+      waiter = this_task();
       bench = &mine;
       const std::atomic<std::uint32_t> flag{0};
       CHECK(park_if(flag, 0) == WaitOutcome::woken);

@@ -134,10 +134,16 @@ TEST_CASE("records: pooled per worker and shared between them: waves of tasks ma
   weft::Runtime runtime(workers(2));
   const auto wave = [&] {
     runtime.run([] {
-      for (int round = 0; round < 20; ++round)
-        weft::with_nursery([](weft::Nursery& n) {
-          for (int i = 0; i < 1000; ++i) n.start([] {});
+      for (int round = 0; round < 20; ++round) {
+        std::atomic<bool> all = false;  // live at once, however many are stolen meanwhile
+        weft::with_nursery([&](weft::Nursery& n) {
+          for (int i = 0; i < 1000; ++i)
+            n.start([&] {
+              while (!all) weft::yield_now();
+            });
+          all = true;
         });
+      }
     });
   };
   wave();

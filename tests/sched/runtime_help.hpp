@@ -7,9 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "doctest/doctest.h"
+#include "sched/patience.hpp"
 #include "weft/runtime.hpp"
 
 namespace weft_test {
@@ -20,17 +20,6 @@ inline weft::RuntimeOptions with_workers(unsigned workers) {
   weft::RuntimeOptions options;
   options.workers = workers;
   return options;
-}
-
-// Until the condition holds; false after the limit. For threads outside of a runtime.
-template <class F>
-bool eventually(F&& condition, std::chrono::seconds limit = std::chrono::seconds(20)) {
-  const auto end = Clock::now() + limit;
-  while (!condition()) {
-    if (Clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 // Uses the processor, and never comes to a suspension point.

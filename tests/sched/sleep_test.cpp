@@ -73,12 +73,9 @@ TEST_CASE("sleep: it ends although every worker was asleep [V-076] [V-078]") {
     weft::RuntimeOptions options = workers(count);
     options.sysmon = false;
     weft::Runtime runtime(options);
+    // It comes back, and nobody but a sleeping worker could see to that.
     runtime.run([&] {
-      for (int i = 0; i < 5; ++i) {
-        const auto began = Clock::now();
-        weft::sleep(3ms);
-        CHECK(Clock::now() - began < 2s);
-      }
+      for (int i = 0; i < 5; ++i) weft::sleep(3ms);
     });
     CHECK(runtime.stats().timers_fired >= 5);
   }
@@ -90,9 +87,8 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
       auto late = n.spawn([] { weft::sleep(1h); });
       until_parked(late);
       weft::sleep(5ms);  // the worker sleeps until the later one
-      const auto began = Clock::now();
       weft::sleep(1ms);
-      CHECK(Clock::now() - began < 1s);
+      CHECK_FALSE(late.done());  // this one was the earlier
       late.cancel();
     });
   });
@@ -101,7 +97,7 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
   std::atomic<std::uint32_t> flag{0};
   std::atomic<bool> told = false;
   weft::Unparker handle;
-  std::chrono::nanoseconds took{};
+  bool was_earlier = false;
   std::thread outside([&] {
     while (!told) std::this_thread::yield();
     std::this_thread::sleep_for(10ms);
@@ -114,19 +110,20 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
       handle = weft::unparker();
       told = true;
       while (flag.load() == 0) (void)weft::park_if(flag, 0);
-      const auto began = Clock::now();
       weft::sleep(1ms);
-      took = Clock::now() - began;
+      was_earlier = !late.done();
       late.cancel();
     });
   });
   outside.join();
-  CHECK(took < 1s);
+  CHECK(was_earlier);
 }
 
 TEST_CASE(
     "sleep: a timer left over from an earlier wait ends no later one; it is counted as stale [B16] [J-096] [V-041]") {
-  weft::Runtime runtime(workers(1));
+  weft::RuntimeOptions options = workers(1);
+  options.sysmon = false;  // which may fire the timer between two looks of ours
+  weft::Runtime runtime(options);
   runtime.run([&] {
     std::atomic<std::uint32_t> flag{0};
     weft::with_nursery([&](weft::Nursery& n) {
@@ -142,12 +139,11 @@ TEST_CASE(
         }
       });
       until_parked(waiter);
+      const std::uint64_t stale = runtime.stats().timers_stale;
       flag = 1;
       handle.unpark();
-      weft::yield_now();
+      until([&] { return runtime.stats().timers_stale > stale; });
       until_parked(waiter);
-      const std::uint64_t stale = runtime.stats().timers_stale;
-      weft::sleep(6ms);
       CHECK(runtime.stats().timers_stale == stale + 1);
       CHECK(returns == 0);
       flag = 2;
@@ -163,6 +159,7 @@ TEST_CASE("sleep: a wait with a later deadline keeps the armed timer and ends at
     std::atomic<std::uint32_t> never{0};
     const auto began = Clock::now();
     const weft::Unparker me = weft::unparker();
+    const weft::detail::TaskCore* mine = weft::detail::this_task();
     auto waker = weft::go([me] {
       weft::sleep(200us);
       me.unpark();
@@ -172,15 +169,13 @@ TEST_CASE("sleep: a wait with a later deadline keeps the armed timer and ends at
     CHECK(weft::park_if_for(never, 0, 4ms) == weft::WaitOutcome::timed_out);
     CHECK(Clock::now() - began >= 4ms);
     // And an earlier one is moved.
-    auto again = weft::go([me] {
-      weft::sleep(200us);
+    auto again = weft::go([me, mine] {
+      while (!is_parked(mine)) weft::yield_now();  // an unpark before that would be for nobody
       me.unpark();
     });
     (void)weft::park_if_for(never, 0, 1h);
     again.join();
-    const auto second = Clock::now();
-    CHECK(weft::park_if_for(never, 0, 1ms) == weft::WaitOutcome::timed_out);
-    CHECK(Clock::now() - second < 1s);
+    CHECK(weft::park_if_for(never, 0, 1ms) == weft::WaitOutcome::timed_out);  // not in an hour
   });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -88,9 +89,13 @@ TEST_CASE("stats: a worker added for one that blocks shows in gate passes and pr
   runtime.run([] {
     with_nursery([](Nursery& nursery) {
       Pipe pipe;
-      nursery.start([&] { pipe.wait(); });
+      std::atomic<bool> inside{false};
       nursery.start([&] {
-        sleep(1ms);
+        inside = true;
+        pipe.wait();
+      });
+      nursery.start([&] {
+        while (!inside.load()) yield_now();  // from then on it can only run on an added worker
         pipe.release(1);
       });
       detail::join_children(nursery.core());

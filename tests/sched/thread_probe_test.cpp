@@ -7,13 +7,14 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
+#include <cstdint>
 #include <limits>
 #include <thread>
 
 #include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
+#include "sched/patience.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -27,14 +28,10 @@ struct StringMaker<ThreadActivity> {
 
 namespace {
 
-// Until the thread is seen in that state; what it was seen in last after ten seconds.
+// Until the thread is seen in that state; else what it was seen in last.
 ThreadActivity await_activity(long tid, ThreadActivity wanted) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  ThreadActivity seen = probe_thread(tid);
-  while (seen != wanted && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::yield();
-    seen = probe_thread(tid);
-  }
+  ThreadActivity seen{};
+  (void)weft_test::eventually([&] { return (seen = probe_thread(tid)) == wanted; });
   return seen;
 }
 
@@ -85,13 +82,13 @@ TEST_CASE("thread probe: a thread in read(2) is in a syscall, and gone when it h
 TEST_CASE("thread probe: a thread that computes is running, at every look") {
   if (!weft_test::plain_run()) return;  // valgrind makes threads wait for each other in the kernel
   std::atomic<long> tid{0};
+  std::atomic<std::uint64_t> spins{0};
   std::atomic<bool> stop{false};
   std::thread thread([&] {
     tid.store(sys::gettid());
-    while (!stop.load(std::memory_order_relaxed)) {
-    }
+    while (!stop.load(std::memory_order_relaxed)) spins.fetch_add(1, std::memory_order_relaxed);
   });
-  while (tid.load() == 0) std::this_thread::yield();
+  while (spins.load() == 0) std::this_thread::yield();  // its pages are there
   for (int i = 0; i < 2'000; ++i) REQUIRE(probe_thread(tid.load()) == ThreadActivity::running);
   stop.store(true);
   thread.join();

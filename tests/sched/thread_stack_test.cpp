@@ -20,6 +20,11 @@ namespace {
 
 constexpr std::int64_t patience = 1'000'000'000;
 
+// A thread that waits for a processor may not answer in time: it is asked again.
+bool answers(long tid, ThreadStack& stack) {
+  return eventually([&] { return take_thread_stack(tid, patience, stack); });
+}
+
 // Spins with a frame pointer of 0, as a thread has it for a few instructions when it switches to a fiber that begins.
 [[gnu::noinline]] void spin_without_frame(const std::atomic<bool>& stop) {
 #if defined(__x86_64__)
@@ -78,7 +83,7 @@ TEST_CASE("thread stack: a frame pointer of 0 is not followed [V-085]") {
   while (tid == 0) std::this_thread::yield();
   ThreadStack stack;
   // TSan puts signals off until the thread calls something, which this one does not.
-  for (int i = 0; i < 20 && !WEFT_TSAN; ++i) CHECK(take_thread_stack(tid, patience, stack));
+  for (int i = 0; i < 20 && !WEFT_TSAN; ++i) CHECK(answers(tid, stack));
   stop = true;
   spinner.join();
 }

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/sys.hpp"
 #include "doctest/doctest.h"
+#include "sched/patience.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
@@ -92,26 +92,16 @@ template <class F>
 void until(F&& holds) {
   while (!holds()) weft::sleep(std::chrono::microseconds(50));
 }
-// PARKED: it has looked at everything that might end its wait, and its stack is left. Not by sleeping: two who sleep
-// for the same time meet for ever.
+// PARKED: it has looked at everything that might end its wait, its stack is left, and nobody has ended the wait yet.
+inline bool is_parked(const weft::detail::TaskCore* task) {
+  const weft::detail::TaskMoment now = task->word.look();
+  return now.state() == weft::detail::TaskState::parking && now.left() &&
+         now.reason() == weft::detail::WakeReason::none;
+}
+// Not by sleeping: two who sleep for the same time meet for ever. Of a task whose wait has a limit one may see the end.
 template <class T>
 void until_parked(const weft::Task<T>& task) {
-  for (;;) {
-    const weft::detail::TaskMoment now = task.core()->word.look();
-    if (now.state() == weft::detail::TaskState::parking && now.left()) return;
-    weft::yield_now();
-  }
-}
-
-// Waits on a plain thread, or holds the worker of a task; false after ten seconds.
-template <class F>
-bool eventually(F&& holds) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
-    std::this_thread::yield();
-  }
-  return true;
+  while (!is_parked(task.core())) weft::yield_now();
 }
 
 // The OS thread. Not std::this_thread::get_id(), which compilers believe to be constant within a function: it is not

@@ -83,7 +83,7 @@ TEST_CASE("interval: delay starts the pace anew [N-037]") {
 
 TEST_CASE("interval: every form has its time, and the tick is still to come [N-033] [N-037]") {
   in_each_universe([](const Universe&) {
-    weft::Interval interval(10s);
+    weft::Interval interval(1h);
     weft::Interval::Tick tick{};
     CHECK_FALSE(interval.try_tick(tick));
     CHECK_FALSE(interval.tick_for(200us, tick));

@@ -29,12 +29,12 @@ TEST_CASE("wait: a fiber that catches await gets a request before the sleep; to 
     CHECK(event.bits.overlaps(weft::sig::await));
     const auto& request = event.value.as<weft::WaitRequest>();
     CHECK(std::string(request.kind) == "sleep");
-    CHECK(request.deadline != std::chrono::steady_clock::time_point::max());
+    const auto deadline = request.deadline;
+    CHECK(deadline != std::chrono::steady_clock::time_point::max());
     CHECK_FALSE(slept);
-    const auto before = std::chrono::steady_clock::now();
     f.resume();
     CHECK(slept);
-    CHECK(std::chrono::steady_clock::now() - before >= 1ms);
+    CHECK(std::chrono::steady_clock::now() >= deadline);
   });
 }
 
