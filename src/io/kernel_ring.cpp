@@ -26,6 +26,7 @@ long as_long(const void* pointer) {
   return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
+constexpr unsigned feature_of_6_3 = 1U << 13;  // registered rings; newer than our headers may be
 constexpr unsigned needed = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE |
                             IORING_FEAT_RW_CUR_POS | IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
 
@@ -39,14 +40,21 @@ KernelRing::~KernelRing() {
 
 long KernelRing::open(unsigned entries, unsigned completions) {
   io_uring_params params{};
-  params.flags = IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
-  params.cq_entries = completions;
-  const long fd = sys::invoke(SYS_io_uring_setup, entries, as_long(&params));
+  const auto setup = [&](unsigned more) {
+    params = {};
+    params.flags = IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE | more;
+    params.cq_entries = completions;
+    return sys::invoke(SYS_io_uring_setup, entries, as_long(&params));
+  };
+  // A thread is not interrupted for a completion: it comes by, or has it done at its next tick.
+  long fd = setup(IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+  if (fd == -EINVAL) fd = setup(0);  // before 5.19
   if (sys::is_error(fd)) return fd;
   fd_ = static_cast<int>(fd);  // the kernel sets CLOEXEC
   if ((params.features & needed) != needed) return -ENOSYS;
   rings_size_ = std::max<std::size_t>(params.sq_off.array + params.sq_entries * sizeof(unsigned),
                                       params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
+  polls_first_ = (params.features & feature_of_6_3) != 0;
   entries_size_ = params.sq_entries * sizeof(io_uring_sqe);
   const long rings =
       sys::mmap(nullptr, rings_size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQ_RING);
@@ -106,8 +114,8 @@ void KernelRing::seen() {
   store(cq_head_, load(cq_head_, std::memory_order_relaxed) + 1);
 }
 
-bool KernelRing::overflowed() const {
-  return (load(sq_flags_, std::memory_order_acquire) & IORING_SQ_CQ_OVERFLOW) != 0;
+bool KernelRing::wants_entry() const {
+  return (load(sq_flags_, std::memory_order_acquire) & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) != 0;
 }
 
 }  // namespace weft::inline v0::detail

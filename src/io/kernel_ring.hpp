@@ -38,10 +38,12 @@ class KernelRing {
 
   const io_uring_cqe* peek() const;  // the oldest completion, or null
   void seen();                       // it was read
-  bool overflowed() const;           // the kernel keeps completions that found no room
+  bool wants_entry() const;          // the kernel keeps completions that found no room, or that somebody has to fetch
+  bool polls_first() const { return polls_first_; }  // it knows IORING_RECVSEND_POLL_FIRST
 
  private:
   int fd_ = -1;
+  bool polls_first_ = false;
   void* rings_ = nullptr;
   std::size_t rings_size_ = 0;
   io_uring_sqe* entries_ = nullptr;

@@ -10,6 +10,7 @@
 //   [URI-4] A mark is an address and a number: a cancel that comes too late finds nobody.
 //   [URI-5] `done` and the wait are guarded by the entry's lock. The completion is written, and the wait claimed, under
 //           it; after deliver() the operation is not touched.
+//   [URI-7] What can be done at once is done by a call: only what has to wait goes through the ring.
 //   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
@@ -190,8 +191,7 @@ void UringEngine::interrupt() {
 
 std::size_t UringEngine::reap(Chain& into) {
   std::size_t ready = 0;
-  if (ring_.overflowed()) [[unlikely]]
-    (void)ring_.enter(0, 0, nullptr);
+  if (ring_.peek() == nullptr && ring_.wants_entry()) (void)ring_.enter(0, 0, nullptr);
   while (const io_uring_cqe* completion = ring_.peek()) {
     const std::uint64_t mark = completion->user_data;
     const int result = completion->res;
@@ -301,6 +301,12 @@ std::uint32_t wanted(const IoRequest& request) {
   return way_of(request.op) == IoWay::readable ? io_readable : io_writable;
 }
 
+// A stream of ours, whose entry remembers whether the next transfer would have to wait [FD-3].
+bool hinted(const IoRequest& request) {
+  return request.issue != 0 && (request.op == IoOp::recv || request.op == IoOp::send) && request.slices == nullptr &&
+         request.address == nullptr;
+}
+
 // One request, or a poll for what it has to wait for, until its final completion. `asked`: who wanted it to end.
 int UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise,
                      Asked& asked) {
@@ -322,6 +328,8 @@ int UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::
           sqe.poll32_events = static_cast<unsigned>(static_cast<unsigned short>(events_of(wanted(request))));
         } else {
           fill_request(sqe, request, header);
+          // It was tried, or has brought less than it could.
+          if (hinted(request) && ring_.polls_first()) sqe.ioprio = IORING_RECVSEND_POLL_FIRST;
         }
         sqe.user_data = operation.mark;
       },
@@ -360,6 +368,18 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
   if (!by_ring(request.op)) return perform_on_pool(request, raise);
   FdEntry nobodys;  // for what has no descriptor
   FdEntry& entry = use != nullptr ? **use : nobodys;
+  const bool hints = use != nullptr && entry.kind == fd_stream && hinted(request);
+  if (hints) {
+    const std::uint32_t want = wanted(request);
+    if (entry.ready.load(std::memory_order_relaxed) & want) {
+      const long n = call_kernel(request);
+      if (n != -EAGAIN && n != -EINTR) {
+        if (n > 0 && static_cast<std::size_t>(n) < request.size) entry.unready(want);
+        return IoResult(n);
+      }
+      entry.unready(want);
+    }
+  }
   if (raise == Raise::yes) offer_wait({to_string(request.op), &entry}, deadline);
   bool polls = request.op == IoOp::poll;
   bool connecting = false;
@@ -398,7 +418,11 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
       if (result != -EINPROGRESS && result != -EAGAIN) return IoResult(result);
     }
     if (result == -EINPROGRESS) connecting = true;
-    if (result != -EAGAIN && result != -EINPROGRESS) return IoResult(result);
+    if (result != -EAGAIN && result != -EINPROGRESS) {
+      if (hints && result > 0 && static_cast<std::size_t>(result) == request.size)
+        entry.ready.fetch_or(wanted(request), std::memory_order_relaxed);
+      return IoResult(result);
+    }
     if (request.op == IoOp::connect && !connecting) {
       // A Unix listener whose queue is full: nothing tells when it is not.
       const std::int64_t soon = seam::monotonic_ns() + 1'000'000;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// An echo server of 64-byte messages on one core: ours by each engine, and a plain epoll loop.
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "bench/harness.hpp"
+#include "bench/io/load.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/stream.hpp"
+
+namespace bench {
+namespace {
+
+void serve_weft(int listener, unsigned connections, weft::RuntimeOptions::IoEngine engine) {
+  weft::RuntimeOptions options;
+  options.workers = 1;
+  options.io = engine;
+  weft::Runtime runtime(options);
+  runtime.run([&] {
+    weft::with_nursery([&](weft::Nursery& nursery) {
+      for (unsigned i = 0; i < connections; ++i) {
+        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        nursery.start([stream = weft::Stream(fd, true)]() mutable {
+          std::array<char, 4096> room;
+          // The clients leave in the middle of it.
+          while (const std::size_t n = stream.read_result(room).count()) (void)stream.write_result({room.data(), n});
+        });
+      }
+    });
+  });
+}
+
+void serve_epoll_engine(int listener, unsigned connections) {
+  serve_weft(listener, connections, weft::RuntimeOptions::IoEngine::epoll);
+}
+void serve_uring_engine(int listener, unsigned connections) {
+  serve_weft(listener, connections, weft::RuntimeOptions::IoEngine::uring);
+}
+
+void serve_raw(int listener, unsigned connections) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  for (unsigned i = 0; i < connections; ++i) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+  }
+  unsigned left = connections;
+  std::array<epoll_event, 256> events;
+  while (left > 0) {
+    const int n = epoll_wait(epoll, events.data(), events.size(), -1);
+    for (int i = 0; i < n; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      std::array<char, 4096> room;
+      const ssize_t got = recv(fd, room.data(), room.size(), 0);
+      if (got <= 0) {
+        close(fd);
+        --left;
+      } else if (send(fd, room.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL) != got) {
+        return;
+      }
+    }
+  }
+  close(epoll);
+}
+
+template <unsigned connections, void (*serve)(int, unsigned)>
+std::vector<Reading> measured(const std::string& suffix) {
+  const Load load = measure_echo(connections, serve);
+  const std::string row = "echo_" + std::to_string(connections);
+  return {{row + suffix, "k/s", load.requests_per_second / 1000}, {row + "_cpu" + suffix, "ns", load.server_ns}};
+}
+
+Bar against_raw(const char* row, double limit) {
+  return {"io",
+          std::string(row) + ", against a plain epoll loop",
+          "x",
+          limit,
+          false,
+          [row](const Results& results, Taken which) {
+            return compared(results, which, row, std::string(row) + "/raw_epoll",
+                            [](double a, double b) { return a / b; });
+          }};
+}
+Bar cpu_against_raw(const char* row, double limit) {
+  return {"io",
+          std::string(row) + ", against a plain epoll loop",
+          "x",
+          limit,
+          true,
+          [row](const Results& results, Taken which) {
+            return compared(results, which, row, std::string(row) + "/raw_epoll",
+                            [](double a, double b) { return a / b; });
+          }};
+}
+
+const Register entries[] = {
+    Register(Probe{"io", "echo_100", Side::weft, 9, [] { return measured<100, serve_epoll_engine>(""); }}),
+    Register(Probe{"io", "echo_100/uring", Side::weft, 9, [] { return measured<100, serve_uring_engine>("/uring"); }}),
+    Register(Probe{"io", "echo_100/raw_epoll", Side::plain, 9, [] { return measured<100, serve_raw>("/raw_epoll"); }}),
+    Register(Probe{"io", "echo_1000", Side::weft, 9, [] { return measured<1000, serve_epoll_engine>(""); }}),
+    Register(
+        Probe{"io", "echo_1000/uring", Side::weft, 9, [] { return measured<1000, serve_uring_engine>("/uring"); }}),
+    Register(
+        Probe{"io", "echo_1000/raw_epoll", Side::plain, 9, [] { return measured<1000, serve_raw>("/raw_epoll"); }}),
+    Register(against_raw("echo_100", 0.95)),
+    Register(against_raw("echo_1000", 1.0)),
+    Register(cpu_against_raw("echo_100_cpu", 1.05)),
+};
+
+}  // namespace
+}  // namespace bench
