@@ -2,6 +2,7 @@
 // Workers that block, who takes over, and how that one goes again.
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -87,40 +88,43 @@ class Blockers {
   Pipe pipe_;
 };
 
-// Sysmon's looks after which every base worker sat in the kernel, and nobody had come yet. They are counted in sysmon's
-// own thread, between two looks: however little time the machine gives to whom, none is counted too many. A look
-// follows the one before after the period or later, so their time is the least that has passed, and all that has if
-// the machine lets sysmon run. Outlives the runtime, as the readers do.
-class LooksInVain {
+// How long sysmon meant to rest after looks when every base worker sat in the kernel, and nobody had come yet. It is
+// added up in sysmon's own thread, between two looks: however little time the machine gives to whom, none is counted
+// too many. Where the machine lets sysmon run, that is how long they waited. Outlives the runtime, as the readers do.
+class RestsInVain {
  public:
-  LooksInVain() { sys::set_interceptor(note, this); }
-  ~LooksInVain() { sys::set_interceptor(nullptr, nullptr); }
-  LooksInVain(const LooksInVain&) = delete;
-  LooksInVain& operator=(const LooksInVain&) = delete;
+  RestsInVain() { sys::set_interceptor(note, this); }
+  ~RestsInVain() { sys::set_interceptor(nullptr, nullptr); }
+  RestsInVain(const RestsInVain&) = delete;
+  RestsInVain& operator=(const RestsInVain&) = delete;
 
   void watch(RuntimeCore& runtime) { runtime_ = &runtime; }
   void watch(const Readers& readers) { readers_ = &readers; }
-  std::chrono::nanoseconds time() const { return count_.load() * runtime_.load()->options.sysmon_period; }
+  std::chrono::nanoseconds time() const { return std::chrono::nanoseconds(time_.load()); }
 
  private:
   static bool note(const sys::Call& call, long*, void* context) {
-    auto& self = *static_cast<LooksInVain*>(context);
+    auto& self = *static_cast<RestsInVain*>(context);
     char name[16] = {};
-    if (call.number != SYS_futex || prctl(PR_GET_NAME, name) != 0 || std::strcmp(name, "weft-sysmon") != 0)
+    if (call.number != SYS_futex || call.args[3] == 0 || prctl(PR_GET_NAME, name) != 0 ||
+        std::strcmp(name, "weft-sysmon") != 0)
       return false;
     const RuntimeCore* runtime = self.runtime_.load();
     const Readers* readers = self.readers_.load();
     if (runtime == nullptr || readers == nullptr) return false;
     const std::uint64_t look = runtime->sysmon->looks();
     if (std::exchange(self.look_, look) == look) return false;
-    if (readers->in_kernel(runtime->options.workers) && runtime->sysmon->pressure().promoted_workers == 0)
-      ++self.count_;
+    if (!readers->in_kernel(runtime->options.workers) || runtime->sysmon->pressure().promoted_workers != 0)
+      return false;
+    const auto& until = *reinterpret_cast<const timespec*>(call.args[3]);
+    const std::int64_t rest = std::int64_t{until.tv_sec} * 1'000'000'000 + until.tv_nsec - seam::monotonic_ns();
+    self.time_ += std::max<std::int64_t>(0, rest);
     return false;
   }
 
   std::atomic<RuntimeCore*> runtime_{nullptr};
   std::atomic<const Readers*> readers_{nullptr};
-  std::atomic<unsigned> count_{0};
+  std::atomic<std::int64_t> time_{0};
   std::uint64_t look_ = 0;  // sysmon's only
 };
 
@@ -172,7 +176,7 @@ TEST_CASE(
     CAPTURE(workers);
     RuntimeOptions options = with_workers(workers);
     options.stall_report = false;
-    LooksInVain in_vain;
+    RestsInVain in_vain;
     Readers readers(workers);
     Runtime runtime(options);
     in_vain.watch(runtime.core());
@@ -237,7 +241,7 @@ TEST_CASE(
     RuntimeOptions options = brisk(workers);
     options.scale_interval = 50ms;
     options.max_workers = workers + 2;
-    LooksInVain in_vain;
+    RestsInVain in_vain;
     Readers readers(workers + 3);
     Runtime runtime(options);
     RuntimeCore& core = runtime.core();
