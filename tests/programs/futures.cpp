@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What becomes of failures that nobody looks at, and of waits under a BlockingIo in a process of one thread.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -36,7 +37,14 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "lonely") == 0) return lonely();
   return weft::run([what] {
-    if (std::strcmp(what, "detached") == 0) weft::async([] { fail(); }).detach();
+    if (std::strcmp(what, "detached") == 0) {
+      std::atomic<bool> begun{false};  // what the end of the run finds unstarted never fails
+      weft::async([&] {
+        begun = true;
+        fail();
+      }).detach();
+      while (!begun) weft::sleep(1ms);
+    }
     if (std::strcmp(what, "detached_late") == 0) {
       weft::Future<void> future = weft::async([] { fail(); });
       while (!future.done()) weft::sleep(1ms);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "sched/runtime_core.hpp"
 #include "sched/universe.hpp"
 #include "weft/blocking_io.hpp"
 #include "weft/nursery.hpp"
@@ -119,26 +120,23 @@ TEST_CASE("race: one that fails does not win; if all fail the first is thrown, t
         });
     CHECK(winner.index() == 1);
 
-    weft::SyncEvent one;
-    weft::SyncEvent two;
+    // The race waits for all of them before the first ends, and each of the others until the one before has ended.
+    const weft::detail::TaskCore* caller = weft::detail::this_task();
+    const auto& live = weft::detail::this_worker()->runtime->live;
+    until([&] { return live.started_total() - live.finished_total() == 1; });  // the racers of before
+    const std::uint64_t before = live.finished_total();
     try {
       (void)weft::race(
           [&]() -> int {
-            two.wait();
-            weft::sleep(300us);
+            until([&] { return live.finished_total() >= before + 2; });
             throw std::runtime_error("third");
           },
           [&]() -> int {
-            struct Then {
-              weft::SyncEvent& event;
-              ~Then() { event.set(); }
-            } then{one};
+            until([&] { return is_parked(caller); });
             throw std::runtime_error("first");
           },
           [&]() -> int {
-            one.wait();
-            weft::sleep(300us);
-            two.set();
+            until([&] { return live.finished_total() >= before + 1; });
             throw std::runtime_error("second");
           });
       FAIL("somebody won");
