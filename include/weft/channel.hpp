@@ -53,6 +53,11 @@ class Channel {
       : core_(detail::checked_capacity(capacity)), mode_(mode) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
+  // What nobody has received goes with it, and is counted (undelivered_values).
+  ~Channel() {
+    if (const std::uint32_t rest = core_.undelivered()) [[unlikely]]
+      detail::count_undelivered(rest);
+  }
 
   // --- Sending. Throws ChannelClosed; moves from its argument only if that was sent.
   void send(T&& value) {

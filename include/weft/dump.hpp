@@ -17,10 +17,15 @@
 // Threads: any, also tasks; not from a signal handler.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace weft::inline v0 {
 
 std::string dump();
+
+// How many values of this process were sent into a channel, received by nobody, and destroyed with it.
+// WEFT_LEAK_REPORT=1 tells it when a runtime is shut down.
+std::uint64_t undelivered_values() noexcept;
 
 }  // namespace weft::inline v0

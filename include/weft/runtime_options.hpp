@@ -51,7 +51,7 @@ struct RuntimeOptions {
   bool stall_report = true;                  // say on stderr which task blocked a worker, once per spawn site
   bool check_locks = false;                  // as weft::check_locks(true): for the whole process
   bool dump_signal = false;                  // SIGQUIT writes weft::dump() to stderr
-  bool leak_report = false;                  // name the tasks that are still there when shutdown begins
+  bool leak_report = false;                  // tell of tasks that are left at shutdown, and of lost values
   bool stats = false;                        // print the counters when the runtime ends
   bool spec_assert = spec_assert_default();  // check the rules of the task lifecycle; process-wide once on
   bool in_place = true;                      // run a child on its joiner's stack where that is allowed

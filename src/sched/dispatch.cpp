@@ -9,6 +9,7 @@
 #include "fiber/bindings.hpp"
 #include "fiber/fp_words.hpp"
 #include "fiber/virtual_core.hpp"
+#include "sched/fork.hpp"
 #include "sched/job.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
@@ -48,6 +49,7 @@ void run_task(FiberCore* core, TaskCore* task) {
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
   run_body(task);
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    refuse_if_forked(*core);
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
     core->alert.store(0, std::memory_order_relaxed);
   }

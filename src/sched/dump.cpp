@@ -18,6 +18,7 @@
 #include "sched/runtimes.hpp"
 #include "sched/task_view.hpp"
 #include "sched/thread_stack.hpp"
+#include "weft/detail/wait_core.hpp"
 #include "weft/dump.hpp"
 #include "weft/fiber.hpp"
 
@@ -319,12 +320,27 @@ void report_left_over(const RuntimeCore& runtime) {
   const std::string text = dump_runtime(runtime, count);
   if (count != 0)
     sys::write_all(2, "weft: shutdown: " + std::to_string(count) + " tasks are left and asked to stop:\n" + text);
+  if (const std::uint64_t values = undelivered_values() - runtime.undelivered_before)
+    sys::write_all(2, "weft: shutdown: " + std::to_string(values) +
+                          " values were sent, received by nobody, and destroyed with their channels\n");
+}
+
+namespace {
+seam::Atomic<std::uint64_t> undelivered{0};  // relaxed: a number to show
+}
+
+void count_undelivered(std::uint64_t values) noexcept {
+  undelivered.fetch_add(values, std::memory_order_relaxed);
 }
 
 }  // namespace detail
 
 std::string dump() {
   return detail::Picture(nullptr).text();
+}
+
+std::uint64_t undelivered_values() noexcept {
+  return detail::undelivered.load(std::memory_order_relaxed);
 }
 
 }  // namespace weft::inline v0

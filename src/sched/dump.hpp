@@ -16,7 +16,8 @@ namespace weft::inline v0::detail {
 std::string dump_runtime(const RuntimeCore& runtime, std::size_t& count);
 // The tasks that were still there when shutdown's time was up, on stderr.
 void report_refusers(const RuntimeCore& runtime);
-// The tasks that were there when shutdown began, on stderr, if there are any.
+// The tasks that were there when shutdown began, and how many values went with their channels, on stderr, if there are
+// any.
 void report_left_over(const RuntimeCore& runtime);
 
 }  // namespace weft::inline v0::detail

@@ -8,6 +8,7 @@
 
 #include "sched/deadlock.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/fork.hpp"
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
@@ -99,6 +100,7 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
     if (cancel_pending(task)) raise_if_cancelled(task);
     if ((task.flags & task_thread) && deadline == seam::no_deadline) refuse_lonely_wait(info);
   }
+  refuse_if_forked(*task.root);
   if (!(task.flags & (task_registered | task_thread))) register_task(task);
   if (!(task.flags & task_thread) && (task.root->alert.load(std::memory_order_relaxed) & alert_held)) [[unlikely]]
     report_held(task);
@@ -191,6 +193,7 @@ namespace {
 // What is pending is raised, and where there is no worker the thread yields.
 [[gnu::noinline]] void yield_slow(FiberCore* self) {
   TaskCore& task = *task_here();
+  refuse_if_forked(*self->root);
   checkpoint();
   if (cancel_pending(task)) raise_if_cancelled(task);
   if (self->root->worker == nullptr) return seam::yield_thread();

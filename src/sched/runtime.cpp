@@ -14,6 +14,7 @@
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
 #include "sched/dump_signal.hpp"
+#include "sched/fork.hpp"
 #include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
@@ -24,6 +25,7 @@
 #include "sched/sysmon.hpp"
 #include "sched/task_end.hpp"
 #include "weft/deadlock.hpp"
+#include "weft/dump.hpp"
 #include "weft/fiber.hpp"
 #include "weft/lock_check.hpp"
 
@@ -98,6 +100,8 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     : options(resolved), global(resolved.queue_capacity), live(resolved.max_workers) {
   untraced_type.store(&typeid(Cancelled), std::memory_order_relaxed);
   if (options.spec_assert) spec_assertions = true;
+  watch_forks();
+  undelivered_before = undelivered_values();
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.check_locks) check_locks(true);
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
@@ -196,6 +200,7 @@ namespace {
 }  // namespace
 
 TaskCore* take_detached(RuntimeCore& runtime) {
+  if (is_fork_child()) refuse_fork_child();
   if (runtime.closed.load(std::memory_order_acquire)) refuse_closed();
   WorkerCore* worker = this_worker();
   return worker != nullptr ? take_record(worker) : take_shared_record();
@@ -264,6 +269,10 @@ Runtime::Runtime(const RuntimeOptions& options)
     : core_(std::make_unique<RuntimeCore>(options_from_environment(options))) {}
 
 Runtime::~Runtime() {
+  if (is_fork_child()) {
+    (void)core_.release();  // its threads are not here to be waited for
+    return;
+  }
   if (this_worker() == nullptr) {
     (void)shutdown();
   } else {
@@ -350,7 +359,7 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
   RuntimeCore& core = *core_;
   const std::int64_t deadline = limit == std::chrono::nanoseconds::max() ? seam::no_deadline : deadline_after(limit);
   core.closed.store(true, std::memory_order_seq_cst);
-  if (core.options.leak_report && !core.live.none_alive()) report_left_over(core);
+  if (core.options.leak_report) report_left_over(core);
   request_scope(core.root_scope, CancelReason::shutdown);
   // Worker 0 is whoever is in run(), or in here.
   for (bool free = false; !core.running.compare_exchange_strong(free, true, std::memory_order_acquire); free = false) {

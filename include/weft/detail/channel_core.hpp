@@ -310,6 +310,9 @@ class ChannelCoreOf {
     return {senders_.count(), receivers_.count()};
   }
 
+  // By who destroys it: what nobody has received.
+  std::uint32_t undelivered() const { return buffer_.size() + drain_.size(); }
+
   // --- For select, which holds several locks at once.
   seam::SpinLock& lock() { return lock_; }
 

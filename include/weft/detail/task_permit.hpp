@@ -49,7 +49,7 @@ struct TaskPermit {
   template <class Task, class F>
   static bool give(Task& task, std::uint32_t number, F&& wake) {
     std::uint32_t expected = number;
-    // [LP permit given] release: pairs with is_open
+    // [LP permit given] release: pairs with is_open; relaxed on failure: nothing was given
     if (!task.permit.compare_exchange_strong(expected, number | 1, std::memory_order_release,
                                              std::memory_order_relaxed))
       return false;

@@ -85,6 +85,9 @@ inline std::int64_t deadline_at(std::chrono::steady_clock::time_point when) {
 // Null on a plain thread that has never waited.
 const TaskCore* running_task();
 
+// Values that were sent, received by nobody, and go with their channel.
+void count_undelivered(std::uint64_t values) noexcept;
+
 // A suspension point in the course of operations that did not have to wait.
 void take_turn();
 
