@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #: usage: ./dev test [--quick | --full | FILTER]
 #:
-#:   (nothing)  unit tests, house checks with clang-tidy, explorer scenarios, examples, consumer projects
+#:   (nothing)  unit tests, house checks with clang-tidy (its analyzer with --full), explorer scenarios, examples, consumer projects
 #:   --quick    the same without clang-tidy
 #:   --full     also: gdb, clang, ASan+UBSan, TSan, valgrind, aarch64 under qemu compared with x86-64
 #:   FILTER     only ctests whose name matches the regular expression, e.g. base.deque; if none does,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tidy.sh CLANG_TIDY FILE FLAGS_FILE: clang-tidy without its count of warnings in other people's headers.
+# tidy.sh CLANG_TIDY FILE FLAGS_FILE [CLANG_TIDY_FLAG...]: clang-tidy without its count of warnings in other people's headers.
 set -euo pipefail
 mapfile -t flags <"$3"
-"$1" --quiet "$2" -- "${flags[@]}" 2> >(grep -v ' warnings\? generated\.$' >&2)
+"$1" --quiet "${@:4}" "$2" -- "${flags[@]}" 2> >(grep -v ' warnings\? generated\.$' >&2)
