@@ -5,9 +5,11 @@
 //   std::string text = weft::blocking([&] { return read_whole_file(path); });
 //
 // What f returns or throws comes back. f runs on a plain thread: there it has neither this task's dynamic bindings nor
-// its scopes, errno stays behind, and weft calls in it wait as a thread does. A cancelled task does not begin f; once f
-// runs it is waited for, since it uses the caller's frame. On a plain thread, and when the system has no thread to
-// give, f is called right here.
+// its scopes, the error number stays behind, and weft calls in it wait as a thread does. A cancelled task does not
+// begin f; once f runs it is waited for, since it uses the caller's frame. A signal without SA_RESTART then reaches its
+// thread every 10 ms: a system call that ends with EINTR is the time to ask weft::cancel_requested(), which answers for
+// the task there. What f returns is returned even so, and the cancel is raised at the next suspension point. On a plain
+// thread, and when the system has no thread to give, f is called right here.
 #pragma once
 
 #include <exception>
@@ -22,6 +24,7 @@ namespace detail {
 struct BlockingCall {
   void (*run)(BlockingCall*) = nullptr;  // does not throw
   std::exception_ptr failure;
+  bool withdrawn = false;  // it was cancelled before a thread had time for it
 };
 // Waits until call.run has returned.
 void run_blocking(BlockingCall& call);

@@ -37,6 +37,7 @@ enum class IoOp : std::uint8_t {
   socket,    // flags: domain; mode: type; offset: protocol. Answers a descriptor
   bind,      // address
   listen,    // flags: backlog
+  spawn,     // path: a program, for who looks; answers its pid
 };
 const char* to_string(IoOp op);
 

@@ -15,6 +15,7 @@
 
 namespace weft::inline v0::detail {
 
+struct TaskCore;
 struct Failure;  // the trace of the last error that left a fiber on this thread
 
 struct Carrier {
@@ -30,6 +31,7 @@ struct Carrier {
   Failure* failure = nullptr;
   void* alt_stack = nullptr;
   void (*at_end)(Carrier&) = nullptr;  // of the floors above: the thread ends
+  const TaskCore* behalf = nullptr;    // of them, too: the task for which this thread makes a blocking call
 };
 
 std::uint64_t fresh_id_block(Carrier& carrier);

@@ -6,6 +6,7 @@
 #include "base/sys.hpp"
 #include "io/kernel.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/park.hpp"
 #include "sched/run_blocking.hpp"
 
 namespace weft::inline v0::detail {
@@ -49,9 +50,13 @@ IoResult perform_on_pool(const IoRequest& request, Raise raise) {
     auto& mine = static_cast<Call&>(*base);
     do {
       mine.result = call_kernel(*mine.request);
-    } while (mine.result == -EINTR);
+    } while (mine.result == -EINTR && !cancel_requested());
   };
   run_blocking(call, raise);
+  if (call.withdrawn || call.result == -EINTR) {
+    if (raise == Raise::yes) raise_if_cancelled(*task_here());
+    return IoResult::failed(ECANCELED);
+  }
   return IoResult(call.result);
 }
 

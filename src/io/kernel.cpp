@@ -14,13 +14,15 @@
 #include <cstddef>
 
 #include "base/sys.hpp"
+#include "io/spawn_plan.hpp"
 
 namespace weft::inline v0 {
 
 const char* to_string(IoOp op) {
-  static constexpr const char* names[] = {
-      "poll", "read", "write", "read_at",  "write_at", "recv",   "send",   "accept",   "connect", "shutdown", "close",
-      "open", "sync", "size",  "truncate", "list",     "remove", "rename", "make_dir", "socket",  "bind",     "listen"};
+  static constexpr const char* names[] = {"poll",     "read",   "write",    "read_at",  "write_at", "recv",
+                                          "send",     "accept", "connect",  "shutdown", "close",    "open",
+                                          "sync",     "size",   "truncate", "list",     "remove",   "rename",
+                                          "make_dir", "socket", "bind",     "listen",   "spawn"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(names) ? names[index] : "?";
 }
@@ -112,6 +114,7 @@ IoWay way_of(IoOp op) {
     case IoOp::remove:
     case IoOp::rename:
     case IoOp::make_dir:
+    case IoOp::spawn:
       return IoWay::file;
     case IoOp::shutdown:
     case IoOp::close:
@@ -167,6 +170,8 @@ long call_kernel(const IoRequest& r) noexcept {
       return sys::invoke(SYS_bind, r.fd, as_long(r.address), long{*r.address_size});
     case IoOp::listen:
       return sys::invoke(SYS_listen, r.fd, r.flags);
+    case IoOp::spawn:
+      return spawn_child(*static_cast<const SpawnPlan*>(r.data));
   }
   return -EINVAL;
 }

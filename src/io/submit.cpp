@@ -23,20 +23,13 @@ constexpr unsigned most_at_once = 64;  // requests without a wait, before others
 IoResult close_owned(const IoRequest& request) {
   FdEntry* entry = fd_entry(request.fd);
   if (entry == nullptr || !entry->enter(request.issue)) return IoResult::failed(EBADF);
-  const std::uint64_t before = entry->use.fetch_or(FdEntry::closing_bit, std::memory_order_acq_rel);
-  if ((before & FdEntry::closing_bit) == 0) {
-    ClaimedOf<TaskCore> claimed;
-    entry->claim(~std::uint32_t{0}, claimed);
-    std::uint32_t threads = 0;
-    {
-      const std::lock_guard guard(entry->lock);
-      threads = std::exchange(entry->threads, 0);
-    }
-    deliver_all(claimed);
-    ring_thread_bell(threads);
-  }
+  ClaimedOf<TaskCore> claimed;
+  std::uint32_t threads = 0;
+  const bool first = entry->begin_close(claimed, threads);
+  deliver_all(claimed);
+  ring_thread_bell(threads);
   if (entry->leave()) return IoResult(sys::close(request.fd));
-  return (before & FdEntry::closing_bit) == 0 ? IoResult() : IoResult::failed(EBADF);
+  return first ? IoResult() : IoResult::failed(EBADF);
 }
 
 IoResult at_once(const IoRequest& request) {
@@ -78,7 +71,7 @@ void count_turn() {
 }
 
 bool needs_fd(IoOp op) {
-  return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir;
+  return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir && op != IoOp::spawn;
 }
 
 IoResult submit_on_thread(const IoRequest& request) {

@@ -8,9 +8,7 @@
 //           10 ms); the final completion decides [ENG-1].
 //   [URI-3] ECANCELED that nobody asked for means that the thread which submitted it has ended: it is submitted again.
 //   [URI-4] A mark is an address and a number: a cancel that comes too late finds nobody.
-//   [URI-5] `done` and the wait are guarded by the entry's lock. The completion is written, and the wait claimed, under
-//           it; after deliver() the operation is not touched.
-//   [URI-7] What can be done at once is done by a call: only what has to wait goes through the ring.
+//   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring.
 //   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
@@ -25,6 +23,7 @@
 #include "io/engine.hpp"
 #include "io/kernel.hpp"
 #include "io/kernel_ring.hpp"
+#include "io/operation.hpp"
 #include "io/uring_sizes.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
@@ -39,65 +38,33 @@ namespace {
 
 constexpr unsigned gathered_enough = 32;
 constexpr std::int64_t ask_again_ns = 10'000'000;
-constexpr std::uint32_t closing_number = std::uint32_t{1} << 31;  // of a waiter's node: only a close claims it
 constexpr std::uint64_t mark_of_cancel = 0;
 constexpr std::uint64_t mark_of_bell = 1;
 constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
 
-// One request in the kernel [URI-1].
-struct Operation {
-  explicit Operation(FdEntry& at) : entry(&at) {}
-  seam::Atomic<FdEntry*> entry;  // release before it is submitted, acquire by who completes it
-  std::uint64_t mark = 0;
-  // Guarded by the entry's lock.
-  WaitSpotOf<TaskCore> spot;
-  bool done = false;
-  int result = 0;
-};
+using Operation = OperationOf<TaskCore>;
 
-class OperationWait {
+// With what the real task has beyond the protocol: an interrupt is a reason to ask for the end, too.
+class OperationWait : public OperationWaitOf<TaskCore> {
  public:
-  OperationWait(Operation& operation, const IoRequest& request, TaskCore& task, bool asked, bool raises)
-      : operation_(operation),
-        entry_(*operation.entry.load(std::memory_order_relaxed)),
-        request_(request),
+  OperationWait(Operation& operation, const IoRequest& request, const TaskCore& task, bool asked, bool raises)
+      : OperationWaitOf<TaskCore>(operation, request.issue != 0, asked),
+        op_(request.op),
         task_(task),
-        asked_(asked),
-        raises_(raises) {}
+        interrupts_(raises && !asked) {}
   WaitInfo info() const {
-    WaitInfo info{to_string(request_.op), &entry_};
+    WaitInfo info{to_string(op_), &entry_};
     info.outside = true;
     return info;
   }
-  bool try_complete() {
-    const std::lock_guard guard(entry_.lock);
-    return over();
-  }
-  Published publish(TaskCore& me) {
-    const std::lock_guard guard(entry_.lock);
-    if (over()) return Published::done;
-    operation_.spot.node.number = closing_number;
-    operation_.spot.park_in(entry_.waiters, me);
-    return Published::parking;
-  }
-  void unpublish() {
-    const std::lock_guard guard(entry_.lock);
-    entry_.waiters.remove(operation_.spot.node);
-  }
+  bool try_complete() { return interrupted() || OperationWaitOf<TaskCore>::try_complete(); }
+  Published publish(TaskCore& me) { return interrupted() ? Published::done : OperationWaitOf<TaskCore>::publish(me); }
 
  private:
-  bool over() const {
-    if (operation_.done) return true;
-    if (asked_) return false;
-    return (request_.issue != 0 && entry_.closing()) ||
-           (raises_ && task_.interrupts.load(std::memory_order_relaxed) != 0);
-  }
-  Operation& operation_;
-  FdEntry& entry_;
-  const IoRequest& request_;
-  TaskCore& task_;
-  const bool asked_;
-  const bool raises_;
+  bool interrupted() const { return interrupts_ && task_.interrupts.load(std::memory_order_relaxed) != 0; }
+  const IoOp op_;
+  const TaskCore& task_;
+  const bool interrupts_;
 };
 
 class UringEngine final : public Engine {
@@ -198,15 +165,7 @@ std::size_t UringEngine::reap(Chain& into) {
     ring_.seen();
     if (mark == mark_of_cancel || mark == mark_of_bell) continue;
     auto* operation = reinterpret_cast<Operation*>(mark & address_mask);
-    FdEntry& entry = *operation->entry.load(std::memory_order_acquire);
-    WaitNode* claimed = nullptr;
-    {
-      const std::lock_guard guard(entry.lock);
-      operation->result = result;
-      operation->done = true;
-      if (operation->spot.node.linked) claimed = entry.waiters.claim(operation->spot.node, WakeReason::data);
-    }
-    if (claimed != nullptr) ready += ready_into(runtime_, claimed->task, into);
+    if (TaskCore* task = operation->complete(result)) ready += ready_into(runtime_, task, into);
   }
   return ready;
 }
@@ -318,7 +277,6 @@ int UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::
   header.msg_namelen = request.address != nullptr && request.address_size != nullptr ? *request.address_size : 0;
   header.msg_iov = reinterpret_cast<iovec*>(request.slices != nullptr ? const_cast<IoSlice*>(request.slices) : &one);
   header.msg_iovlen = request.slices != nullptr ? std::min<std::size_t>(request.count, 1024) : 1;
-  operation.entry.store(&entry, std::memory_order_release);
   push(
       [&](io_uring_sqe& sqe) {
         operation.mark = reinterpret_cast<std::uintptr_t>(&operation) | std::uint64_t{++next_mark_} << 48;
@@ -340,10 +298,7 @@ int UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::
     OperationWait wait(operation, request, task, has_asked, obeys && raise == Raise::yes);
     const WaitEnd end = park_on(wait, has_asked ? seam::monotonic_ns() + ask_again_ns : deadline,
                                 has_asked || !obeys ? Raise::no : Raise::quietly);
-    {
-      const std::lock_guard guard(entry.lock);
-      if (operation.done) break;
-    }
+    if (operation.is_done()) break;
     if (!has_asked) {
       asked = end == WaitEnd::timed_out               ? Asked::timeout
               : end == WaitEnd::cancelled             ? Asked::cancel

@@ -47,6 +47,9 @@ class BlockingPool {
   // thread and none can be made (what the system said).
   [[nodiscard]] bool submit(Job& job, std::error_code* reason = nullptr);
 
+  // True: the job was still queued, and will not run.
+  [[nodiscard]] bool withdraw(Job& job);
+
   // Accepts nothing more, runs what it has accepted, joins. May be called again.
   void stop();
 
@@ -143,6 +146,19 @@ inline bool BlockingPool::add_thread(std::error_code& error) {
   slot->alive = true;
   ++threads_;
   return true;
+}
+
+inline bool BlockingPool::withdraw(Job& job) {
+  const std::lock_guard guard(mutex_);
+  Job* before = nullptr;
+  for (Job* at = first_; at != nullptr; before = at, at = at->next) {
+    if (at != &job) continue;
+    (before != nullptr ? before->next : first_) = job.next;
+    if (last_ == &job) last_ = before;
+    --queued_;
+    return true;
+  }
+  return false;
 }
 
 inline BlockingPool::Job* BlockingPool::take_job() {

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/text_writer.hpp"
+#include "fiber/carrier.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
@@ -265,6 +266,8 @@ bool cancel_requested() {
 }
 
 CancelReason cancel_reason() {
+  // A thread that makes a blocking call for a task, which waits and has looked at its deadlines.
+  if (const TaskCore* caller = current_core()->root->carrier->behalf) return requested_for(*caller).reason;
   TaskCore* task = this_task();
   if (task == nullptr) return CancelReason::none;
   if (task->scope != nullptr && task->scope->deadline_within != seam::no_deadline)

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "weft/blocking.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "sched/blocking_pool.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/runtime_help.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/scope.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -141,4 +146,86 @@ TEST_CASE("blocking: a runtime that never blocks has no pool") {
   Runtime runtime(with_workers(2));
   runtime.run([] { sleep(1ms); });
   CHECK(runtime.core().blocking == nullptr);
+}
+
+namespace {
+
+// What a call has to do that wants to be cancelled.
+long patient_read(int fd) {
+  char byte = 0;
+  for (;;) {
+    const long n = sys::read(fd, &byte, 1);
+    if (n != -EINTR || cancel_requested()) return n;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("blocking: a cancel gets a call out of its system call, a deadline does, too [N-023]") {
+  for (const unsigned count : {1U, 2U}) {
+    Runtime runtime(with_workers(count));
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    runtime.run([&] {
+      for (int round = 0; round < 20; ++round) {
+        long result = 0;
+        std::atomic<bool> begun{false};
+        const auto before = std::chrono::steady_clock::now();
+        std::chrono::nanoseconds after{};
+        with_nursery([&](Nursery& nursery) {
+          auto task = nursery.spawn([&] {
+            result = blocking([&] {
+              CHECK_FALSE(cancel_requested());
+              begun = true;
+              return patient_read(ends[0]);
+            });
+            after = std::chrono::steady_clock::now() - before;
+            yield_now();  // raises
+            FAIL("not cancelled");
+          });
+          while (!begun) yield_now();
+          task.cancel();
+          task.wait();
+          CHECK(task.status() == TaskStatus::cancelled);
+        });
+        CHECK(result == -EINTR);
+        CHECK(after < 2s);
+      }
+      long result = 0;
+      CHECK_FALSE(timeout(5ms, [&] {
+        result = blocking([&] { return patient_read(ends[0]); });
+        yield_now();
+      }));
+      CHECK(result == -EINTR);
+    });
+    close(ends[0]);
+    close(ends[1]);
+  }
+}
+
+TEST_CASE("blocking: a call that is cancelled while it waits for a thread does not begin") {
+  RuntimeOptions options = with_workers(1);
+  options.blocking_threads = 1;
+  Runtime runtime(options);
+  Pipe pipe;
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      std::atomic<bool> first{false};
+      nursery.start([&] {
+        blocking([&] {
+          first = true;
+          pipe.wait();
+        });
+      });
+      while (!first) yield_now();
+      bool ran = false;
+      auto second = nursery.spawn([&] { blocking([&] { ran = true; }); });
+      while (second.status() != TaskStatus::waiting) yield_now();
+      second.cancel();
+      second.wait();
+      CHECK(second.status() == TaskStatus::cancelled);
+      pipe.release(1);
+      CHECK_FALSE(ran);
+    });
+  });
 }
