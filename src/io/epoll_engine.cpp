@@ -125,7 +125,7 @@ long EpollEngine::attempt(const IoRequest& request, FdEntry& entry, bool owned, 
   long n = 0;
   do {
     n = connecting ? connect_outcome(request.fd) : call_kernel(request);
-  } while (n == -EINTR);
+  } while (n == -EINTR || is_lost_client(request.op, n));
   if (n == -EINPROGRESS) {
     connecting = true;
     entry.unready(io_writable);  // it was to be tried: nobody has heard anything of this connection yet

@@ -176,6 +176,10 @@ long call_kernel(const IoRequest& r) noexcept {
   return -EINVAL;
 }
 
+bool is_lost_client(IoOp op, long result) {
+  return op == IoOp::accept && (result == -ECONNABORTED || result == -EPROTO);
+}
+
 long connect_outcome(int fd) noexcept {
   int error = 0;
   socklen_t size = sizeof error;

@@ -24,6 +24,8 @@ IoWay way_of(IoOp op);
 
 // One call; sockets and adopted descriptors answer EAGAIN instead of waiting. The result, or the negated error number.
 long call_kernel(const IoRequest& request) noexcept;
+// A client that has gone before it was accepted: the next one is asked for.
+bool is_lost_client(IoOp op, long result);
 // A connect that answered EINPROGRESS has ended: how.
 long connect_outcome(int fd) noexcept;
 // Ready now? The descriptor need not be non-blocking. IoReady, or the negated error number.

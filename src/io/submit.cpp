@@ -92,7 +92,7 @@ IoResult submit_on_thread(const IoRequest& request) {
                              (request.op == IoOp::read || request.op == IoOp::write);
     if (!first_polls || (n = ready_now(request.fd, want)) >= 0)
       n = connecting ? connect_outcome(request.fd) : call_kernel(request);
-    if (n == -EINTR) continue;
+    if (n == -EINTR || is_lost_client(request.op, n)) continue;
     if (n == -EINPROGRESS) connecting = true;
     if (n != -EAGAIN && n != -EINPROGRESS) return IoResult(n);
     if (request.op == IoOp::connect && !connecting) {

@@ -360,6 +360,7 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
       }
       continue;  // [URI-3]
     }
+    if (is_lost_client(request.op, result)) continue;
     if (request.op == IoOp::poll) {
       if (result < 0) return IoResult(result);
       if (result & POLLNVAL) return IoResult::failed(EBADF);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// System calls that fail: each pair of call and error is injected 200 times. The operation gives that error, or goes on
+// where the error asks for it; nothing hangs and no descriptor stays behind.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "doctest/doctest.h"
+#include "io/engines.hpp"
+#include "weft/file.hpp"
+#include "weft/net.hpp"
+#include "weft/nursery.hpp"
+#include "weft/pipe.hpp"
+
+using namespace weft;
+using namespace weft::detail;
+using namespace weft_test;
+
+namespace {
+
+constexpr int times = 200;
+constexpr const char* folder = "/tmp/weft-faults-";
+
+// Answers the next call of one number by an error, once each time it is armed.
+class Injector {
+ public:
+  Injector() { sys::set_interceptor(answer, this); }
+  ~Injector() { sys::set_interceptor(nullptr, nullptr); }
+  Injector(const Injector&) = delete;
+  Injector& operator=(const Injector&) = delete;
+
+  void arm(long number, int error) {
+    error_ = error;
+    number_ = number;
+  }
+  bool spent() const { return number_ < 0; }
+  void disarm() { number_ = -1; }
+
+ private:
+  static bool answer(const sys::Call& call, long* result, void* context) {
+    auto& mine = *static_cast<Injector*>(context);
+    long wanted = mine.number_.load();
+    if (wanted < 0 || call.number != wanted) return false;
+    // Others open files, too: the deadlock watch, for one.
+    if (wanted == SYS_openat && std::strncmp(reinterpret_cast<const char*>(call.args[1]), folder, 17) != 0)
+      return false;
+    if (wanted == SYS_read && this_task() == nullptr) return false;
+    if (wanted == SYS_write && call.args[2] != 1) return false;  // a bell's
+    if (!mine.number_.compare_exchange_strong(wanted, -1)) return false;
+    *result = -long{mine.error_.load()};
+    return true;
+  }
+  std::atomic<long> number_{-1};
+  std::atomic<int> error_{0};
+};
+
+long lowest_free_fd() {
+  const long fd = sys::open("/dev/null", O_RDONLY);
+  (void)sys::close(static_cast<int>(fd));
+  return fd;
+}
+
+int code_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.code().value();
+  }
+  return 0;
+}
+
+struct Fault {
+  const char* name;
+  long number;
+  std::vector<int> errors;   // come out as they are
+  std::vector<int> go_ons;   // are not seen by the caller
+  std::function<int()> act;  // its error, or 0
+};
+
+void inject_all(Injector& injector, const std::vector<Fault>& faults, int& pairs) {
+  for (const Fault& fault : faults) {
+    const long before = lowest_free_fd();
+    const auto each = [&](int error, int expected) {
+      // No INFO here: it belongs to the thread, and the task may go on on another one.
+      ++pairs;
+      for (int i = 0; i < times; ++i) {
+        injector.arm(fault.number, error);
+        const int got = fault.act();
+        const bool spent = injector.spent();
+        injector.disarm();
+        REQUIRE_MESSAGE(spent, fault.name, " was not called");
+        REQUIRE_MESSAGE(got == expected, fault.name, " fails with ", error, ", the operation with ", got);
+      }
+      CHECK_MESSAGE(lowest_free_fd() == before, fault.name, " leaves a descriptor behind");
+    };
+    for (const int error : fault.errors) each(error, error);
+    for (const int error : fault.go_ons) each(error, 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("faults: every error of every call comes out as it is, or is gone over, 200 times each [N-091]") {
+  std::string path = std::string(folder) + "XXXXXX";
+  REQUIRE(mkdtemp(path.data()) != nullptr);
+  int pairs = 0;
+  {
+    Injector injector;
+    Runtime runtime(with_engine(IoEngine::epoll, 2));
+    runtime.run([&] {
+      const std::string file_path = path + "/file";
+      write_file(file_path, "0123456789");
+      File file = File::open(file_path, {.read = true, .write = true});
+      TcpListener listener = TcpListener::bind(Address::loopback());
+      const Address where = listener.local();
+      auto [a, b] = UnixStream::make_pair();
+      Pipe pipe = make_pipe();
+      char room[16];
+      const auto connect = [&] {
+        TcpStream stream;
+        const int error = TcpStream::connect_result(stream, where).os_error();
+        if (error == 0) (void)listener.accept();
+        return error;
+      };
+      const auto accept = [&] {
+        const TcpStream client = TcpStream::connect(where);
+        TcpStream stream;
+        const int error = listener.accept_result(stream).os_error();
+        injector.disarm();
+        if (error != 0) (void)listener.accept();
+        return error;
+      };
+      const auto receive = [&] {
+        a.write_all("x");
+        const int error = b.read_result(room).os_error();
+        if (error != 0) (void)b.read(room);
+        return error;
+      };
+      const auto send = [&] {
+        const int error = a.write_result("x").os_error();
+        if (error == 0) (void)b.read(room);
+        return error;
+      };
+      const std::vector<Fault> faults = {
+          {"socket", SYS_socket, {EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES, EAFNOSUPPORT}, {}, connect},
+          {"connect", SYS_connect, {ECONNREFUSED, ENETUNREACH, ETIMEDOUT, EHOSTUNREACH, EADDRNOTAVAIL}, {}, connect},
+          {"accept4", SYS_accept4, {EMFILE, ENFILE, ENOBUFS, ENOMEM}, {EINTR, ECONNABORTED, EPROTO}, accept},
+          {"bind",
+           SYS_bind,
+           {EADDRINUSE, EACCES, EADDRNOTAVAIL},
+           {},
+           [&] { return code_of([] { (void)TcpListener::bind(Address::loopback()); }); }},
+          {"listen",
+           SYS_listen,
+           {EADDRINUSE, EOPNOTSUPP},
+           {},
+           [&] { return code_of([] { (void)TcpListener::bind(Address::loopback()); }); }},
+          {"recvfrom", SYS_recvfrom, {ECONNRESET, ETIMEDOUT, ENOMEM, EHOSTUNREACH, EIO}, {EINTR}, receive},
+          {"sendto", SYS_sendto, {EPIPE, ECONNRESET, ENOBUFS, ENOMEM, EHOSTUNREACH}, {EINTR}, send},
+          {"read",
+           SYS_read,
+           {EIO, EBADF},
+           {EINTR},
+           [&] {
+             pipe.writer.write_all("x");
+             const int error = pipe.reader.read_result(room).os_error();
+             if (error != 0) (void)pipe.reader.read(room);
+             return error;
+           }},
+          {"write",
+           SYS_write,
+           {EPIPE, ENOSPC, EIO, EDQUOT},
+           {EINTR},
+           [&] {
+             const int error = pipe.writer.write_result("x").os_error();
+             if (error == 0) (void)pipe.reader.read(room);
+             return error;
+           }},
+          {"openat",
+           SYS_openat,
+           {ENOENT, EACCES, EMFILE, ENFILE, ENOSPC, EROFS, ELOOP},
+           {EINTR},
+           [&] {
+             File other;
+             return File::open_result(other, file_path).os_error();
+           }},
+          {"pread64", SYS_pread64, {EIO, ENOMEM}, {EINTR}, [&] { return file.read_at_result(room, 0).os_error(); }},
+          {"pwrite64",
+           SYS_pwrite64,
+           {EIO, ENOSPC, EDQUOT, EFBIG},
+           {EINTR},
+           [&] { return file.write_at_result("x", 0).os_error(); }},
+          {"fsync", SYS_fsync, {EIO, ENOSPC, EDQUOT}, {EINTR}, [&] { return file.sync_result().os_error(); }},
+          {"ftruncate", SYS_ftruncate, {EIO, EFBIG}, {EINTR}, [&] { return code_of([&] { file.truncate(10); }); }},
+          {"statx", SYS_statx, {EIO}, {}, [&] { return code_of([&] { (void)file.size(); }); }},
+          {"getdents64",
+           SYS_getdents64,
+           {EIO, ENOENT},
+           {EINTR},
+           [&] { return code_of([&] { (void)list_directory(path); }); }},
+          {"mkdirat",
+           SYS_mkdirat,
+           {ENOSPC, EACCES},
+           {},
+           [&] { return code_of([&] { make_directory(path + "/no"); }); }},
+          {"renameat2",
+           SYS_renameat2,
+           {EXDEV, EBUSY},
+           {},
+           [&] { return code_of([&] { rename_file(file_path, file_path + "2"); }); }},
+          {"unlinkat", SYS_unlinkat, {EBUSY, EACCES}, {}, [&] { return code_of([&] { remove_file(file_path); }); }},
+          {"pipe2", SYS_pipe2, {EMFILE, ENFILE}, {}, [&] { return code_of([] { (void)make_pipe(); }); }},
+          {"epoll_ctl",
+           SYS_epoll_ctl,
+           {ENOMEM, ENOSPC},
+           {},
+           [&] {
+             auto [c, d] = UnixStream::make_pair();
+             int error = 0;
+             with_nursery([&, &in = c](Nursery& nursery) {
+               auto reader = nursery.spawn([&] { return in.read_result(room).os_error(); });
+               while (!injector.spent()) yield_now();
+               error = reader.join();
+             });
+             return error;
+           }},
+      };
+      inject_all(injector, faults, pairs);
+      remove_file(file_path);
+      remove_directory(path);
+    });
+  }
+  // The engine cannot be made: the request says why, and the next one tries again.
+  for (const long number : {long{SYS_epoll_create1}, long{SYS_eventfd2}, long{SYS_epoll_ctl}}) {
+    for (const int error : {EMFILE, ENFILE, ENOMEM}) {
+      ++pairs;
+      for (int i = 0; i < times; ++i) {
+        Injector injector;
+        Runtime runtime(with_engine(IoEngine::epoll, 1));
+        runtime.run([&] {
+          File file;
+          injector.arm(number, error);
+          REQUIRE(File::open_result(file, "/dev/null").os_error() == error);
+          REQUIRE(File::open_result(file, "/dev/null").ok());
+        });
+      }
+    }
+  }
+  // A refused ring is no error.
+  for (const int error : {EPERM, ENOSYS, ENOMEM, EACCES}) {
+    ++pairs;
+    for (int i = 0; i < times; ++i) {
+      Injector injector;
+      Runtime runtime(with_engine(IoEngine::any, 1));
+      runtime.run([&] {
+        injector.arm(SYS_io_uring_setup, error);
+        File file;
+        REQUIRE(File::open_result(file, "/dev/null").ok());
+        long none = 0;
+        REQUIRE(std::string(engine_of(*this_worker()->runtime, none)->name()) == "epoll");
+      });
+    }
+  }
+  MESSAGE(pairs, " pairs of call and error");
+  CHECK(pairs >= 60);
+}
+
+TEST_CASE("faults: interrupted waits of the poller change nothing") {
+  for (const IoEngine engine : engines()) {
+    Injector injector;
+    Runtime runtime(with_engine(engine, 1));
+    runtime.run([&] {
+      auto [a, b] = UnixStream::make_pair();
+      with_nursery([&, &in = a, &out = b](Nursery& nursery) {
+        nursery.start([&] {
+          char byte = 0;
+          for (int i = 0; i < 1000; ++i) {
+            if (in.read({&byte, 1}) != 1) FAIL("ended");
+            in.write_all({&byte, 1});
+          }
+        });
+        char byte = 'x';
+        const long calls[] = {SYS_epoll_pwait, SYS_epoll_pwait2, SYS_io_uring_enter};
+        for (int i = 0; i < 1000; ++i) {
+          injector.arm(calls[i % 3], EINTR);
+          out.write_all({&byte, 1});
+          if (out.read({&byte, 1}) != 1) FAIL("ended");
+        }
+        injector.disarm();
+      });
+    });
+  }
+}
