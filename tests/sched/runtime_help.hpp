@@ -29,7 +29,7 @@ inline void compute_for(std::chrono::nanoseconds span) {
   }
 }
 
-// Somewhere to block: read(2) returns once somebody writes.
+// Somewhere to block: until somebody writes.
 class Pipe {
  public:
   Pipe() { REQUIRE(pipe(ends_) == 0); }
@@ -42,7 +42,8 @@ class Pipe {
 
   void wait() {
     char byte = 0;
-    (void)!read(ends_[0], &byte, 1);
+    while (read(ends_[0], &byte, 1) != 1) {  // a cancel disturbs it, and changes nothing
+    }
   }
   void release(unsigned readers) {
     for (unsigned i = 0; i < readers; ++i) (void)!write(ends_[1], "x", 1);
