@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -42,7 +43,7 @@ class Pipe {
 
   void wait() {
     char byte = 0;
-    while (read(ends_[0], &byte, 1) != 1) {  // a cancel disturbs it, and changes nothing
+    while (read(ends_[0], &byte, 1) < 0 && errno == EINTR) {  // a cancel disturbs it, and changes nothing
     }
   }
   void release(unsigned readers) {
