@@ -270,7 +270,7 @@ Runtime::Runtime(const RuntimeOptions& options)
 
 Runtime::~Runtime() {
   if (is_fork_child()) {
-    (void)core_.release();  // its threads are not here to be waited for
+    [[maybe_unused]] const RuntimeCore* left = core_.release();  // its threads are not here to be waited for
     return;
   }
   if (this_worker() == nullptr) {
