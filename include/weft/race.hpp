@@ -76,7 +76,7 @@ auto to_future(R&& racer, FutureState* const* begun, std::size_t count) {
   using Plain = std::remove_cvref_t<R>;
   if constexpr (is_future<Plain>) {
     static_assert(!std::is_lvalue_reference_v<R>, "a future is used up: std::move it");
-    return Future<RacerValue<R>>(std::move(racer));
+    return Future<RacerValue<R>>(std::forward<R>(racer));
   } else {
     if (is_decided(begun, count)) return Future<RacerValue<R>>();
     return async(std::forward<R>(racer));
