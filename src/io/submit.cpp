@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What: where a request goes: done right here, by the engine, or, on a plain thread, by waiting in poll(2).
 // Relaxed: alerts are raised where they matter.
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -74,9 +75,29 @@ bool needs_fd(IoOp op) {
   return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir && op != IoOp::spawn;
 }
 
+// A scope around a plain thread's request has asked it to stop: by a deadline, or before it began.
+bool is_asked(TaskCore* task, bool quiet) {
+  if (task == nullptr || !cancel_due(*task)) return false;
+  if (!quiet) raise_if_cancelled(*task);
+  return quiet;
+}
+
+IoResult wait_on_thread_around(const IoRequest& request, FdEntry& entry, bool owned, std::uint32_t want,
+                               std::int64_t deadline) {
+  TaskCore* task = this_task();
+  const std::int64_t around = task != nullptr && task->scope != nullptr ? deadline_around(*task) : seam::no_deadline;
+  const long ready = wait_on_thread(entry, request.fd, owned, want, std::min(deadline, around));
+  if (ready == -ETIMEDOUT) {
+    if (is_asked(task, request.quiet)) return IoResult::failed(ECANCELED);
+    if (seam::monotonic_ns() < deadline) return IoResult();  // a shield's: look again
+  }
+  return IoResult(ready);
+}
+
 IoResult submit_on_thread(const IoRequest& request) {
   const IoWay way = way_of(request.op);
   if (way == IoWay::at_once) return at_once(request);
+  if (is_asked(this_task(), request.quiet)) return IoResult::failed(ECANCELED);
   const std::int64_t deadline = deadline_at(request.deadline);
   if (!needs_fd(request.op)) return IoResult(call_kernel(request));
   const FdUse use(request);
@@ -100,8 +121,8 @@ IoResult submit_on_thread(const IoRequest& request) {
       seam::sleep_ns(1'000'000);  // a Unix listener whose queue is full
       continue;
     }
-    const long ready = wait_on_thread(*use, request.fd, use.owned(), want, deadline);
-    if (ready < 0) return IoResult(ready);
+    const IoResult ready = wait_on_thread_around(request, *use, use.owned(), want, deadline);
+    if (!ready.ok()) return ready;
   }
 }
 

@@ -292,6 +292,15 @@ TEST_CASE("io: on a plain thread requests wait in poll, with deadline, and a clo
   }
 }
 
+TEST_CASE("io: on a plain thread a scope's deadline ends a request, too") {
+  Pair pair;
+  char room[16];
+  CHECK_FALSE(timeout(5ms, [&] { (void)pair.a.read(room); }));
+  CHECK(timeout(5ms, [&] { CHECK(pair.a.read_result(room).os_error() == ECANCELED); }));
+  pair.b.write_all("abc");
+  CHECK(timeout(5s, [&] { CHECK(pair.a.read(room) == 3); }));
+}
+
 TEST_CASE("io: tasks of two runtimes and a thread share a stream") {
   for (const IoEngine engine : engines()) {
     Pair pair;
