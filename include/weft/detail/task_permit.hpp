@@ -16,6 +16,7 @@
 //   [PERMIT-2] open() and close() change the number. So a token is good for one wait: afterwards giving does nothing,
 //              whoever the record belongs to by then [TASK-1].
 // Threads: open, is_open, close: the task itself. give: any.
+// Relaxed: numbers are changed by the owner alone, and the mark of an old number means nothing.
 // Rejected: the permit in the waiter's frame (a giver may come when the frame has gone, so everybody would have to be
 // deregistered before the waiter leaves); one bit without a number (a permit from an earlier wait ends the next).
 #pragma once
@@ -30,7 +31,6 @@ namespace weft::inline v0::detail {
 struct TaskPermit {
   using Word = seam::Atomic<std::uint32_t>;
 
-  // relaxed: numbers are changed by the owner alone, and the mark of an old number means nothing.
   static std::uint32_t open(Word& word) {
     const std::uint32_t number = (word.load(std::memory_order_relaxed) & ~1U) + 2;
     word.store(number, std::memory_order_relaxed);
@@ -39,12 +39,6 @@ struct TaskPermit {
   static void close(Word& word) { (void)open(word); }
   // False: given, or a newer one has been opened. acquire: what was brought is seen.
   static bool is_open(const Word& word, std::uint32_t number) { return word.load(std::memory_order_acquire) == number; }
-  // The owner, between PARKING and its look [PERMIT-1].
-  static bool is_open_still(const Word& word, std::uint32_t number) {
-    seam::fence(std::memory_order_seq_cst);
-    return is_open(word, number);
-  }
-
   // wake(ticket) ends that wait of the task. False: nothing happened.
   template <class Task, class F>
   static bool give(Task& task, std::uint32_t number, F&& wake) {
@@ -58,6 +52,12 @@ struct TaskPermit {
     if (now.state() == TaskState::parking) wake(now.ticket());
     return true;
   }
+};
+
+struct PermitRules {
+  using Word = TaskWord;
+  using Reason = WakeReason;
+  using Permit = TaskPermit;
 };
 
 }  // namespace weft::inline v0::detail
