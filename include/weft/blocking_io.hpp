@@ -33,6 +33,9 @@ class BlockingIo final : public Io {
   std::chrono::steady_clock::time_point now() const override;
   TimerToken arm_timer(std::chrono::steady_clock::time_point when, const ParkToken& park) override;
   bool cancel_timer(const TimerToken& timer) override;
+  IoResult submit(IoRequest& request) override;
+  // Nothing is ever left to be run.
+  std::chrono::steady_clock::time_point poll(std::chrono::steady_clock::time_point deadline) override;
   bool runs_inline() const noexcept override { return true; }
 
   // How many tasks run now, one inside the other, or on several threads.

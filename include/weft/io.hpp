@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "weft/detail/wait_core.hpp"
+#include "weft/io_request.hpp"
 #include "weft/scope.hpp"
 #include "weft/sugar.hpp"
 
@@ -105,6 +106,17 @@ class Io {
   virtual TimerToken arm_timer(std::chrono::steady_clock::time_point when, const ParkToken& park) = 0;
   // True: it will not fire. False: it has fired, or was cancelled before.
   virtual bool cancel_timer(const TimerToken& timer) = 0;
+
+  // --- The outside. For everybody else: perform_io (weft/io_request.hpp), which asks those who intercept first.
+  // Performs it. Throws Cancelled, unless it is quiet; all else is in the answer.
+  virtual IoResult submit(IoRequest& request) = 0;
+  // Until the descriptor is ready for one of `events` (IoReady); answers which, or the error.
+  virtual IoResult block_on(int fd, std::uint32_t events, std::chrono::steady_clock::time_point deadline);
+
+  // --- Driving, from outside of its tasks.
+  // Runs what is ready, on the calling thread; if that is nothing, waits for something until the deadline. Returns when
+  // it wants to be called again at the latest: max() is "when something outside happens", the past "at once".
+  virtual std::chrono::steady_clock::time_point poll(std::chrono::steady_clock::time_point deadline) = 0;
 
   // Whether what it spawns runs inside spawn_raw, so that a task waits for no other one.
   virtual bool runs_inline() const noexcept { return false; }

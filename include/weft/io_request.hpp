@@ -38,6 +38,7 @@ enum class IoOp : std::uint8_t {
   bind,      // address
   listen,    // flags: backlog
   spawn,     // path: a program, for who looks; answers its pid
+  task,      // asked of a fiber that catches io before something inside spawns; to answer 0 allows it
 };
 const char* to_string(IoOp op);
 

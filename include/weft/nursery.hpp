@@ -93,8 +93,10 @@ class Nursery {
     detail::FiberCore* here = detail::current_core_near(core_.here);
     detail::WorkerCore* worker = here->root->worker;
     detail::TaskCore* task = prepare(worker, std::forward<F>(body), site, life);
-    if (worker == nullptr || here->root->task != core_.owner || here->bindings != nullptr ||
-        here->shared_with != nullptr) [[unlikely]] {
+    // Bindings to be inherited, or somebody above who catches I/O.
+    const bool inherits = (reinterpret_cast<std::uintptr_t>(here->bindings) |
+                           reinterpret_cast<std::uintptr_t>(here->shared_with) | (here->place & detail::above_io)) != 0;
+    if (worker == nullptr || here->root->task != core_.owner || inherits) [[unlikely]] {
       detail::spawn_apart(core_, task);
       return task;
     }

@@ -92,6 +92,15 @@ class Runtime {
   const RuntimeOptions& options() const;
   unsigned detached_failures() const;
 
+  // Drives it by a loop of another library, with workers = 1: call poll whenever descriptor() is readable, and at the
+  // time that the last call returned; see Io::poll. Not inside a task, and not while somebody is in run().
+  std::chrono::steady_clock::time_point poll(
+      std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::min());
+  // Readable when poll has something to do. Made by the first call; -1: the system has none to give.
+  int descriptor();
+  // Until nothing can run any more and nobody waits for a time. What waits for the outside stays.
+  void run_until_idle();
+
   // It is an Io itself: with_io(runtime, f) from anywhere.
   Io& io();
   operator Io&() { return io(); }  // NOLINT(google-explicit-constructor): it is one

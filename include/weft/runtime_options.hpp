@@ -32,8 +32,14 @@ struct RuntimeOptions {
     epoll,
   };
 
+  enum class Clock : std::uint8_t {
+    real,      // monotonic
+    virtual_,  // starts at 0 and moves, to the next deadline, only when nothing else can happen
+  };
+
   unsigned workers = 0;  // 0: as many as affinity mask and control groups allow
   Policy policy = Policy::steal;
+  Clock clock = Clock::real;
   std::size_t queue_capacity = 4096;  // of the shared ring; more goes to a list, nothing is lost
   unsigned max_workers = 0;           // with temporary ones; 0: twice workers
   unsigned blocking_threads = 64;     // at most, for weft::blocking

@@ -46,6 +46,7 @@ class EpollEngine final : public Engine {
 
   IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) override;
   const char* name() const override { return "epoll"; }
+  int descriptor() const override { return epoll_; }
 
  private:
   long watch(FdEntry& entry, int fd, bool owned);

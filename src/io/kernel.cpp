@@ -22,7 +22,7 @@ const char* to_string(IoOp op) {
   static constexpr const char* names[] = {"poll",     "read",   "write",    "read_at",  "write_at", "recv",
                                           "send",     "accept", "connect",  "shutdown", "close",    "open",
                                           "sync",     "size",   "truncate", "list",     "remove",   "rename",
-                                          "make_dir", "socket", "bind",     "listen",   "spawn"};
+                                          "make_dir", "socket", "bind",     "listen",   "spawn",    "task"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(names) ? names[index] : "?";
 }
@@ -122,6 +122,7 @@ IoWay way_of(IoOp op) {
     case IoOp::socket:
     case IoOp::bind:
     case IoOp::listen:
+    case IoOp::task:
       return IoWay::at_once;
   }
   return IoWay::at_once;
@@ -172,6 +173,8 @@ long call_kernel(const IoRequest& r) noexcept {
       return sys::invoke(SYS_listen, r.fd, r.flags);
     case IoOp::spawn:
       return spawn_child(*static_cast<const SpawnPlan*>(r.data));
+    case IoOp::task:  // a question to who intercepts, nothing for the kernel
+      return -EINVAL;
   }
   return -EINVAL;
 }

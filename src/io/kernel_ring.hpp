@@ -28,6 +28,7 @@ class KernelRing {
   // 0, or the negated error number; ENOSYS as well if the kernel has io_uring without what we need.
   long open(unsigned entries, unsigned completions);
 
+  int descriptor() const { return fd_; }
   // A place for the next request, cleared; null: the ring is full.
   io_uring_sqe* next();
   void commit();                 // it is written

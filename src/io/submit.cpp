@@ -155,12 +155,10 @@ IoResult io_block_on(RuntimeCore& runtime, int fd, std::uint32_t events, std::in
   return io_submit(runtime, request);
 }
 
-}  // namespace detail
-
-IoResult perform_io(IoRequest& request) {
-  detail::WorkerCore* worker = detail::this_worker();
-  if (worker == nullptr) return detail::submit_on_thread(request);
-  return detail::io_submit(*worker->runtime, request);
+IoResult io_submit_here(IoRequest& request) {
+  WorkerCore* worker = this_worker();
+  return worker == nullptr ? submit_on_thread(request) : io_submit(*worker->runtime, request);
 }
 
+}  // namespace detail
 }  // namespace weft::inline v0

@@ -83,6 +83,7 @@ class UringEngine final : public Engine {
 
   IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) override;
   const char* name() const override { return "uring"; }
+  int descriptor() const override { return ring_.descriptor(); }
 
  private:
   enum class Asked : std::uint8_t { no, timeout, cancel, interrupt, close };

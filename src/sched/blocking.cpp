@@ -112,6 +112,7 @@ void run_blocking(BlockingCall& call, Raise raise) {
   info.outside = true;
   begin_wait(self, info, seam::no_deadline, raise);  // a cancelled task does not begin
   self.wait = nullptr;
+  const Outside outside(*worker->runtime);
   PoolCall job;
   job.run = run_on_pool;
   job.call = &call;

@@ -8,7 +8,9 @@
 #include "fiber/bindings.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/deadlock.hpp"
+#include "sched/intercept.hpp"
 #include "sched/io.hpp"
+#include "sched/io_door.hpp"
 #include "sched/task_end.hpp"
 #include "weft/deadlock.hpp"
 #include "weft/task.hpp"
@@ -36,6 +38,12 @@ BlockingIo::~BlockingIo() = default;
 
 RawTask BlockingIo::spawn_raw(RawEntry entry, void* arg, const TaskOptions& options) {
   if (entry == nullptr) refuse_null_entry();
+  try {
+    may_spawn();
+  } catch (...) {
+    entry(arg, RawStart::cancelled);
+    throw;
+  }
   auto task = std::make_unique<InlineTask>(InlineTask{nullptr, options.site});
   running_.fetch_add(1, std::memory_order_relaxed);
   {
@@ -87,6 +95,14 @@ TimerToken BlockingIo::arm_timer(std::chrono::steady_clock::time_point when, con
 
 bool BlockingIo::cancel_timer(const TimerToken& timer) {
   return timers_->cancel(timer);
+}
+
+IoResult BlockingIo::submit(IoRequest& request) {
+  return io_submit_here(request);
+}
+
+std::chrono::steady_clock::time_point BlockingIo::poll(std::chrono::steady_clock::time_point) {
+  return std::chrono::steady_clock::time_point::max();
 }
 
 }  // namespace weft::inline v0

@@ -456,6 +456,10 @@ void DeadlockWatch::act(const std::string& report) {
   }
 }
 
+bool external_wait_about() {
+  return external_waits.load(std::memory_order_acquire) != 0;
+}
+
 void refuse_lonely_wait(const WaitInfo& info) {
   const auto* io = dynamic_cast<const BlockingIo*>(&current_io());
   if (io == nullptr || io->running() == 0) return;
@@ -479,7 +483,13 @@ ExternalWait::ExternalWait() noexcept {
 }
 
 ExternalWait::~ExternalWait() {
-  external_waits.fetch_sub(1, std::memory_order_release);
+  if (external_waits.fetch_sub(1, std::memory_order_release) != 1) return;
+  // Virtual times may have stood for it alone.
+  for_each_runtime(
+      [](RuntimeCore& runtime, void*) {
+        if (runtime.virtual_time != nullptr) IdleSet::notify(runtime.worker(0).idle_node);
+      },
+      nullptr);
 }
 
 std::string deadlocks() {

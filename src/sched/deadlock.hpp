@@ -24,6 +24,8 @@ namespace weft::inline v0::detail {
 // Deadlock. Such a wait is for a task that runs only after it.
 void refuse_lonely_wait(const WaitInfo& info);
 
+bool external_wait_about();
+
 class DeadlockWatch {
  public:
   explicit DeadlockWatch(RuntimeCore& runtime) : runtime_(runtime) {}

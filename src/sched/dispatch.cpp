@@ -9,6 +9,7 @@
 #include "fiber/bindings.hpp"
 #include "fiber/fp_words.hpp"
 #include "fiber/virtual_core.hpp"
+#include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
 #include "sched/job.hpp"
 #include "sched/park.hpp"
@@ -331,6 +332,8 @@ void push_pinned(RuntimeCore& runtime, const Worker* here, TaskCore* task) {
   Worker& home = runtime.worker(task->pinned_to);
   home.pinned.push(Entry(task, entry_task));
   if (&home != here) IdleSet::notify(home.idle_node);
+  if (ForeignLoop* loop = runtime.foreign.load(std::memory_order_relaxed)) [[unlikely]]
+    loop->ring();
 }
 
 namespace {
@@ -416,6 +419,8 @@ void inject(RuntimeCore& runtime, Entry entry) {
   if (runtime.idle.wants_wake()) {
     if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
   }
+  if (ForeignLoop* loop = runtime.foreign.load(std::memory_order_relaxed)) [[unlikely]]
+    loop->ring();
 }
 
 void push_shared(WorkerCore* worker, Entry entry) {

@@ -45,6 +45,7 @@ enum class Until : std::uint8_t {
   stopped,    // the runtime ends
   main_done,  // worker 0 in run()
   drained,    // worker 0 in shutdown(): nothing lives, or the deadline has passed
+  polled,     // worker 0 in poll(): something has run and nothing is ready, or the deadline has passed
 };
 void worker_loop(Worker& worker, Until until);
 

@@ -7,10 +7,12 @@
 
 #include "fiber/bindings.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/io_door.hpp"
 #include "sched/park_while.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
 #include "sched/task_end.hpp"
+#include "sched/virtual_time.hpp"
 #include "weft/blocking_io.hpp"
 #include "weft/detail/task_permit.hpp"
 #include "weft/runtime.hpp"
@@ -107,7 +109,7 @@ WaitResult wait_for_permit(const ParkToken& park, const ParkWish& wish, ParkTime
         if (raise != Raise::no) return WaitResult::done;  // for nothing, as the contract allows
         break;
       case WaitOutcome::timed_out: {
-        const std::int64_t now = seam::monotonic_ns();
+        const std::int64_t now = time_here();
         if (timers.earliest(park) <= now) return WaitResult::done;  // it has fired; an evicted one has not
         if (now >= last) return WaitResult::timed_out;
         break;
@@ -187,12 +189,19 @@ void RuntimeCore::ready(const ParkToken& park) noexcept {
 }
 
 std::chrono::steady_clock::time_point RuntimeCore::now() const {
-  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(seam::monotonic_ns()));
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(time_of(*this)));
 }
 
 TimerToken RuntimeCore::arm_timer(std::chrono::steady_clock::time_point when, const ParkToken& park) {
   check_own(park, "arm_timer");
   return timers.arm(deadline_at(when), park);
+}
+
+IoResult RuntimeCore::submit(IoRequest& request) {
+  if (virtual_time == nullptr) [[likely]]
+    return io_submit(*this, request);
+  const Outside outside_now(*this);
+  return io_submit(*this, request);
 }
 
 bool RuntimeCore::cancel_timer(const TimerToken& timer) {
@@ -202,6 +211,15 @@ bool RuntimeCore::cancel_timer(const TimerToken& timer) {
 }  // namespace detail
 
 using namespace detail;
+
+IoResult Io::block_on(int fd, std::uint32_t events, std::chrono::steady_clock::time_point deadline) {
+  IoRequest request;
+  request.op = IoOp::poll;
+  request.fd = fd;
+  request.flags = events;
+  request.deadline = deadline;
+  return submit(request);
+}
 
 Io& current_io() {
   if (Io* door = door_here()) return *door;

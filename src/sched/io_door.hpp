@@ -12,6 +12,8 @@ namespace weft::inline v0::detail {
 
 // Performs the request. Throws Cancelled only, and not if it is quiet. Asks nobody above [src/io/submit.cpp].
 IoResult io_submit(RuntimeCore& runtime, IoRequest& request);
+// By whatever the caller is: a task of some runtime, or a plain thread.
+IoResult io_submit_here(IoRequest& request);
 // Until the descriptor is ready for one of `events` (IoReady); answers which, or the error.
 IoResult io_block_on(RuntimeCore& runtime, int fd, std::uint32_t events, std::int64_t deadline);
 

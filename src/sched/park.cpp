@@ -12,6 +12,7 @@
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
+#include "sched/virtual_time.hpp"
 #include "weft/fiber.hpp"
 #include "weft/wait.hpp"
 
@@ -27,6 +28,8 @@ Worker& worker_here() {
 // wheel's lock only.
 void arm_timer(TaskCore& task, std::int64_t deadline) {
   Worker& here = worker_here();
+  if (here.runtime->virtual_time != nullptr) [[unlikely]]
+    return here.runtime->virtual_time->arm(task, deadline);
   while (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
     Worker& there = here.runtime->worker(place - 1);
     const bool own = &there == &here;
@@ -158,8 +161,7 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
 }
 
 bool cancel_due(TaskCore& task) {
-  if (task.scope != nullptr && task.scope->deadline_within != seam::no_deadline)
-    expire_deadlines(task, seam::monotonic_ns());
+  if (task.scope != nullptr && task.scope->deadline_within != seam::no_deadline) expire_deadlines(task, time_here());
   return requested_for(task).scope != nullptr;
 }
 
@@ -230,7 +232,7 @@ void sleep_until_ns(std::int64_t deadline) {
     (void)task.word.begin_park();
     const WakeReason reason = finish_wait(task, Raise::yes);
     if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
-    if (seam::monotonic_ns() >= deadline) return;
+    if (time_here() >= deadline) return;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
+#include "sched/virtual_time.hpp"
 #include "weft/wait.hpp"
 
 namespace weft::inline v0::detail {
@@ -35,7 +36,7 @@ WaitOutcome park_while(F&& unchanged, const WaitInfo& info, std::int64_t deadlin
     if (raise == Raise::quietly && cancel_due(self)) return WaitOutcome::cancelled;
     if (raise == Raise::no && reason == WakeReason::cancel) continue;
     if (reason != WakeReason::timeout) return WaitOutcome::woken;
-    if (seam::monotonic_ns() >= deadline) return WaitOutcome::timed_out;
+    if (time_here() >= deadline) return WaitOutcome::timed_out;
     // Only a shield's time was over [SCP-5], and nothing around it asks.
   }
 }

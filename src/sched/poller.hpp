@@ -69,6 +69,8 @@ class Poller {
   // Does not wait. Ready tasks go to `into`, but for those that are queued already (pinned, of a strand, threads', of
   // other runtimes). Returns how many are in `into`.
   virtual std::size_t reap(Chain& into) = 0;
+  // Readable when there may be something to reap; -1: it has none.
+  virtual int descriptor() const { return -1; }
   // By anybody, before it sleeps and now and then: what tasks have asked for goes to the kernel.
   virtual void flush() {}
 };

@@ -14,8 +14,10 @@
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
 #include "sched/dump_signal.hpp"
+#include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
 #include "sched/hand_over.hpp"
+#include "sched/intercept.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
@@ -104,6 +106,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   undelivered_before = undelivered_values();
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.check_locks) check_locks(true);
+  if (options.clock == RuntimeOptions::Clock::virtual_) virtual_time = std::make_unique<VirtualTime>();
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);
@@ -207,6 +210,12 @@ TaskCore* take_detached(RuntimeCore& runtime) {
 }
 
 void launch_detached_in(RuntimeCore& runtime, TaskCore* task) {
+  try {
+    may_spawn();
+  } catch (...) {
+    abandon_task(task);
+    throw;
+  }
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker != nullptr && worker->runtime != &runtime) worker = nullptr;
   task->nursery = nullptr;
@@ -241,6 +250,13 @@ TaskCore* take_detached_record() {
 }
 
 void launch_detached(TaskCore* task) {
+  try {
+    may_spawn();
+  } catch (...) {
+    abandon_task(task);
+    drop_handle(task);
+    throw;
+  }
   auto* worker = static_cast<Worker*>(this_worker());
   RuntimeCore& runtime = *worker->runtime;
   task->nursery = nullptr;
@@ -352,6 +368,55 @@ void Runtime::drive(TaskCore* task) {
     report = std::move(core_->deadlock_report);
   }
   if (!report.empty()) throw Deadlock(report);
+}
+
+using Time = std::chrono::steady_clock::time_point;
+
+Time RuntimeCore::poll(Time deadline) {
+  if (this_worker() != nullptr)
+    throw RuntimeError(RuntimeErrc::nested_run, "poll inside a task: it is for the thread that drives the runtime");
+  bool free = false;
+  if (!running.compare_exchange_strong(free, true, std::memory_order_acquire))
+    throw RuntimeError(RuntimeErrc::busy, "another thread is in run() or poll() of this runtime");
+  ForeignLoop* loop = foreign.load(std::memory_order_acquire);
+  if (loop != nullptr) loop->silence();
+  poll_deadline = deadline_at(deadline);
+  std::int64_t next = seam::no_deadline;
+  {
+    Worker& mine = worker(0);
+    const AsWorker as(mine);
+    worker_loop(mine, Until::polled);
+  }
+  for (const auto& each : workers) next = std::min(next, each->next_timer.load(std::memory_order_relaxed));
+  if (virtual_time != nullptr) next = virtual_time->earliest();
+  if (!global.empty()) next = time_of(*this);
+  if (Poller* engine = poller.load(std::memory_order_acquire)) {
+    engine->flush();
+    if (loop != nullptr) loop->watch(engine);
+  }
+  running.store(false, std::memory_order_release);
+  return next == seam::no_deadline ? Time::max() : Time(std::chrono::nanoseconds(next));
+}
+
+Time Runtime::poll(Time deadline) {
+  return core_->poll(deadline);
+}
+
+void Runtime::run_until_idle() {
+  // From one deadline to the next: what a deadline is for happens in the poll that waits for it.
+  for (Time next = core_->poll(Time::min()); next != Time::max();) next = core_->poll(next);
+}
+
+int Runtime::descriptor() {
+  const std::lock_guard guard(core_->blocking_mutex);
+  if (core_->foreign_owner == nullptr) {
+    auto loop = std::make_unique<ForeignLoop>();
+    if (loop->descriptor() < 0) return -1;
+    core_->foreign_owner = std::move(loop);
+    core_->foreign.store(core_->foreign_owner.get(), std::memory_order_release);
+    core_->foreign_owner->ring();  // for what came before
+  }
+  return core_->foreign_owner->descriptor();
 }
 
 bool Runtime::shutdown(std::chrono::nanoseconds limit) {

@@ -16,6 +16,8 @@
 #include "sched/pace.hpp"
 #include "sched/park_timers.hpp"
 #include "sched/poller.hpp"
+#include "sched/settling.hpp"
+#include "sched/virtual_time.hpp"
 #include "sched/visitors.hpp"
 #include "sched/worker.hpp"
 #include "weft/runtime_options.hpp"
@@ -25,6 +27,7 @@ namespace weft::inline v0::detail {
 class Sysmon;
 class BlockingPool;
 class DumpSignal;
+class ForeignLoop;
 
 struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
   explicit RuntimeCore(const RuntimeOptions& resolved);
@@ -40,6 +43,8 @@ struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padd
   std::chrono::steady_clock::time_point now() const override;
   TimerToken arm_timer(std::chrono::steady_clock::time_point when, const ParkToken& park) override;
   bool cancel_timer(const TimerToken& timer) override;
+  IoResult submit(IoRequest& request) override;
+  std::chrono::steady_clock::time_point poll(std::chrono::steady_clock::time_point deadline) override;
 
   RuntimeOptions options;
   GlobalQueue global;
@@ -70,6 +75,12 @@ struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padd
   std::unique_ptr<Poller> poller_owner;   // guarded by poller_mutex; made on first use, stays
   seam::Atomic<Poller*> poller{nullptr};  // the same, for everybody
   ParkTimers timers;
+  std::unique_ptr<VirtualTime> virtual_time;    // null: the clock is real
+  Settling settling;                            // who waits until nothing can run
+  seam::Atomic<std::uint32_t> outside{0};       // calls and requests that the world has yet to answer
+  seam::Atomic<ForeignLoop*> foreign{nullptr};  // who is told of work while nobody polls
+  std::unique_ptr<ForeignLoop> foreign_owner;   // guarded by blocking_mutex; made on first use, stays
+  std::int64_t poll_deadline = seam::no_deadline;
   std::unique_ptr<Sysmon> sysmon;  // null: switched off, or the system has no thread for it
 
   Worker& worker(unsigned index) { return *workers[index]; }

@@ -12,6 +12,7 @@
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
+#include "sched/virtual_time.hpp"
 
 namespace weft::inline v0 {
 
@@ -254,7 +255,7 @@ ScopeGuard::~ScopeGuard() {
 std::int64_t deadline_after(std::chrono::nanoseconds span) {
   if (span < std::chrono::nanoseconds::zero())
     throw std::invalid_argument("a negative time span: sleeps and timeouts take zero or more");
-  return (Instant::from_ns(seam::monotonic_ns()) + Duration(span)).ns();
+  return (Instant::from_ns(time_here()) + Duration(span)).ns();
 }
 
 }  // namespace detail
@@ -270,8 +271,7 @@ CancelReason cancel_reason() {
   if (const TaskCore* caller = current_core()->root->carrier->behalf) return requested_for(*caller).reason;
   TaskCore* task = this_task();
   if (task == nullptr) return CancelReason::none;
-  if (task->scope != nullptr && task->scope->deadline_within != seam::no_deadline)
-    expire_deadlines(*task, seam::monotonic_ns());
+  if (task->scope != nullptr && task->scope->deadline_within != seam::no_deadline) expire_deadlines(*task, time_here());
   return requested_for(*task).reason;
 }
 
@@ -288,7 +288,7 @@ std::chrono::nanoseconds time_left() {
   // Of a shield it is not the end of anything inside, but what is around it counts from then on.
   const std::int64_t deadline = deadline_around(*task);
   if (deadline == seam::no_deadline) return std::chrono::nanoseconds::max();
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline - seam::monotonic_ns()));
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline - time_here()));
 }
 
 }  // namespace weft::inline v0

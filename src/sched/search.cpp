@@ -27,16 +27,6 @@ struct Glimpse {
   std::int64_t at = 0;
 };
 
-// Into the worker's own queues.
-void queue_woken(Worker& worker, Chain& woken, std::size_t count) {
-  if (worker.steals) {
-    worker.ready.append(woken, count);
-  } else {
-    while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
-  }
-  if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
-}
-
 class Search {
  public:
   explicit Search(Worker& worker)
@@ -158,6 +148,15 @@ void leave_search(Worker& worker) {
 
 }  // namespace
 
+void queue_woken(Worker& worker, Chain& woken, std::size_t count) {
+  if (worker.steals) {
+    worker.ready.append(woken, count);
+  } else {
+    while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
+  }
+  if (count > 1 && worker.runtime->idle.wants_wake()) wake_searcher(&worker);
+}
+
 TaskCore* task_of_timer(TimerNode& node) {
   return reinterpret_cast<TaskCore*>(reinterpret_cast<std::byte*>(&node) - TaskCore::timer_offset);
 }
@@ -255,9 +254,12 @@ void worker_loop(Worker& worker, Until until) {
   RuntimeCore& runtime = *worker.runtime;
   Search search(worker);
   worker.enter(WorkerState::active);
+  const bool steers = runtime.virtual_time != nullptr;
   // It may have joined while others sleep without a watch: one of them becomes it [IDLE-1].
   runtime.idle.begin_search();
   leave_search(worker);
+  bool polled = false;  // Until::polled: something has run, or its time is over
+  bool poll_over = false;
   const auto over = [&] {
     switch (until) {
       case Until::stopped:
@@ -266,6 +268,8 @@ void worker_loop(Worker& worker, Until until) {
         return runtime.run_done.load(std::memory_order_acquire) != 0;
       case Until::drained:
         return runtime.live.none_alive() || seam::monotonic_ns() >= runtime.drain_deadline;
+      case Until::polled:
+        return poll_over;
     }
     return true;
   };
@@ -275,6 +279,7 @@ void worker_loop(Worker& worker, Until until) {
     if (const Entry entry = search.look()) {
       ++worker.counters.dispatches;
       run_entry(worker, entry);
+      polled = true;
       continue;
     }
     // Nothing of its own.
@@ -289,7 +294,7 @@ void worker_loop(Worker& worker, Until until) {
       found = search.look();
       if (!found) found = search.steal(patient);
       if (found || over()) break;
-      if (patient && seam::monotonic_ns() - started < spin_ns) {
+      if (patient && !steers && until != Until::polled && seam::monotonic_ns() - started < spin_ns) {
         for (int i = 0; i < 32; ++i) seam::pause();
         continue;
       }
@@ -298,7 +303,14 @@ void worker_loop(Worker& worker, Until until) {
       worker.enter(WorkerState::sleep);
       seam::heavy_fence();       // announced before the look; pairs with every pusher's
       Poller* poller = nullptr;  // that it is in
-      if (!search.something() && !over()) {
+      const std::int64_t limit = until == Until::polled ? runtime.poll_deadline : seam::no_deadline;
+      if (search.something() || over()) {
+        // On.
+      } else if ((steers || runtime.settling.anybody()) && move_on_if_quiet(runtime, worker, limit)) {
+        // Something is ready now.
+      } else if (until == Until::polled && (polled || time_of(runtime) >= limit)) {
+        poll_over = true;
+      } else {
         ++worker.counters.sleeps;
         poller = runtime.poller.load(std::memory_order_acquire);
         if (poller != nullptr && !poller->role.try_enter()) poller = nullptr;
@@ -309,12 +321,14 @@ void worker_loop(Worker& worker, Until until) {
         std::int64_t deadline = worker.next_timer.load(std::memory_order_relaxed);
         if (watches) deadline = std::min(deadline, seam::monotonic_ns() + watch);
         if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
+        if (until == Until::polled && !steers) deadline = std::min(deadline, limit);
         search.glimpse_all();
         seam::WaitResult result = doze(deadline);
         if (result == seam::WaitResult::timed_out && watches && !runtime.idle.keep_watch(worker.idle_node)) {
           // Nobody is active any more: on without a watch, but for timers.
           deadline = worker.next_timer.load(std::memory_order_relaxed);
           if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
+          if (until == Until::polled && !steers) deadline = std::min(deadline, limit);
           result = doze(deadline);
         }
         if (result != seam::WaitResult::timed_out) {
@@ -342,6 +356,7 @@ void worker_loop(Worker& worker, Until until) {
     if (found) {
       ++worker.counters.dispatches;
       run_entry(worker, found);
+      polled = true;
     }
   }
 }

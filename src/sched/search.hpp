@@ -16,6 +16,9 @@ void run_entry(Worker& worker, Entry entry);
 TaskCore* fresh_task_of(Worker& worker, Entry& entry);
 std::size_t stack_wish(const TaskCore& task);
 
+// Into the worker's own queues.
+void queue_woken(Worker& worker, Chain& woken, std::size_t count);
+
 TaskCore* task_of_timer(TimerNode& node);
 // Fires what is due in the wheel of `owner`, who is the caller if `own`. `into`: tasks that are ready now; pinned ones
 // and those of strands are queued already. Counts in `counters`, which is the caller's. Returns how many are in `into`.

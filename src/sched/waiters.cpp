@@ -5,6 +5,7 @@
 #include "sched/dispatch.hpp"
 #include "sched/join_list.hpp"
 #include "sched/park.hpp"
+#include "sched/virtual_time.hpp"
 #include "weft/scope.hpp"
 
 namespace weft::inline v0::detail {
@@ -62,12 +63,14 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
       reason = WakeReason::cancel;
       return;
     }
-    if (reason == WakeReason::timeout && deadline != seam::no_deadline && seam::monotonic_ns() >= deadline) return;
+    if (reason == WakeReason::timeout && deadline != seam::no_deadline && time_here() >= deadline) return;
   }
 }
 
 void forget_timer(TaskCore& task) {
   auto& here = static_cast<Worker&>(*this_worker());
+  if (here.runtime->virtual_time != nullptr) [[unlikely]]
+    return here.runtime->virtual_time->forget(task);
   while (const unsigned place = task.timer_place.load(std::memory_order_acquire)) {
     Worker& there = here.runtime->worker(place - 1);
     const bool own = &there == &here;

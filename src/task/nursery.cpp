@@ -7,6 +7,7 @@
 #include "fiber/bindings.hpp"
 #include "fiber/thrown.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/intercept.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
@@ -77,10 +78,17 @@ TaskCore* take_child_record() {
 }
 
 Binding* snapshot_bindings() {
-  return retain_bindings(bindings_holder(current_core())->bindings);
+  return inherited_bindings(current_core());
 }
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
+  try {
+    may_spawn();
+  } catch (...) {
+    abandon_task(task);
+    drop_handle(task);
+    throw;
+  }
   auto* worker = static_cast<Worker*>(this_worker());
   // From a thread outside: not by way of the owner, which may be moving to another worker just now.
   RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;
@@ -100,7 +108,7 @@ void spawn_apart(NurseryCore& nursery, TaskCore* task) {
     nursery.count.add(1);
   }
   runtime->live.started(worker != nullptr ? worker->index : runtime->live.outside());
-  launch(*runtime, worker, task, true);
+  launch(*runtime, worker, task, !(task->flags & task_fifo));
 }
 
 }  // namespace weft::inline v0::detail

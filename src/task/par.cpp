@@ -4,17 +4,19 @@
 
 #include "fiber/bindings.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/intercept.hpp"
 #include "sched/scope.hpp"
 
 namespace weft::inline v0::detail {
 
 void par_open_slow(ParFrame& frame) {
   FiberCore* here = frame.here;
+  may_spawn();
   if (!(here->flags & flag_root)) {
     ++here->open_scopes;
     here->root->alert.fetch_or(alert_scope, std::memory_order_relaxed);
   }
-  frame.bindings = retain_bindings(bindings_holder(here)->bindings);
+  frame.bindings = inherited_bindings(here);
   frame.scope.flags.fetch_or(scope_extras, std::memory_order_relaxed);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sched/virtual_time.hpp"
 #include "weft/scope.hpp"
 
 namespace weft::inline v0 {
@@ -32,7 +33,7 @@ std::int64_t checked(std::chrono::nanoseconds period) {
 // Nothing ends it but its time.
 struct Alarm {
   WaitInfo info() const { return {"tick", this, nullptr}; }
-  bool try_complete() const { return seam::monotonic_ns() >= due; }
+  bool try_complete() const { return time_here() >= due; }
   Published publish(TaskCore& task) const {
     (void)task.word.begin_park();
     return Published::parking;
@@ -44,7 +45,7 @@ struct Alarm {
 }  // namespace
 
 Interval::Interval(std::chrono::nanoseconds period, MissedTicks policy)
-    : period_(checked(period)), next_(seam::monotonic_ns() + period_), policy_(policy) {}
+    : period_(checked(period)), next_(time_here() + period_), policy_(policy) {}
 
 Interval::Tick Interval::take(std::int64_t now) noexcept {
   Tick tick{Clock::time_point(std::chrono::nanoseconds(next_)), ++count_, 0};
@@ -71,7 +72,7 @@ WaitResult Interval::wait(std::int64_t deadline, Raise raise, Tick& tick) {
   Alarm alarm{next_};
   const WaitResult result = wait_on(alarm, std::min(deadline, next_), raise);
   if (result == WaitResult::cancelled) return result;
-  const std::int64_t now = seam::monotonic_ns();
+  const std::int64_t now = time_here();
   if (now < next_) return WaitResult::timed_out;
   tick = take(now);
   return WaitResult::done;
@@ -96,7 +97,7 @@ WaitResult Interval::tick_result(Tick& tick, Clock::time_point when) noexcept {
 }
 
 bool Interval::try_tick(Tick& tick) noexcept {
-  const std::int64_t now = seam::monotonic_ns();
+  const std::int64_t now = time_here();
   if (now < next_) return false;
   tick = take(now);
   return true;
@@ -107,7 +108,7 @@ Interval::Clock::time_point Interval::next() const noexcept {
 }
 
 void Interval::reset() noexcept {
-  next_ = seam::monotonic_ns() + period_;
+  next_ = time_here() + period_;
 }
 
 }  // namespace weft::inline v0

@@ -3,6 +3,7 @@
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
+#include "sched/virtual_time.hpp"
 #include "weft/detail/wait_core.hpp"
 
 namespace weft::inline v0 {
@@ -35,7 +36,7 @@ bool begin_round(WaitRound& round, const WaitInfo& info, WaitEnd& end) {
     offer_wait(info, round.deadline);
   }
   begin_wait(task, info, round.deadline, round.raise);
-  if (round.deadline != seam::no_deadline && seam::monotonic_ns() >= round.deadline) {
+  if (round.deadline != seam::no_deadline && time_here() >= round.deadline) {
     end_round(round);
     end = WaitEnd::timed_out;
     return false;
@@ -59,7 +60,7 @@ bool go_on(WaitRound& round, WakeReason reason, WaitEnd& end) {
     end = WaitEnd::cancelled;
     return false;
   }
-  if (reason == WakeReason::timeout && round.deadline != seam::no_deadline && seam::monotonic_ns() >= round.deadline) {
+  if (reason == WakeReason::timeout && round.deadline != seam::no_deadline && time_here() >= round.deadline) {
     end = WaitEnd::timed_out;
     return false;
   }

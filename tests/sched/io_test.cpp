@@ -303,6 +303,13 @@ class Telling final : public weft::Io {
     return next_.arm_timer(when, park);
   }
   bool cancel_timer(const weft::TimerToken& timer) override { return next_.cancel_timer(timer); }
+  weft::IoResult submit(weft::IoRequest& request) override {
+    log += "submit ";
+    return request.op == weft::IoOp::poll ? weft::IoResult(request.flags) : weft::IoResult::failed(1);
+  }
+  std::chrono::steady_clock::time_point poll(std::chrono::steady_clock::time_point deadline) override {
+    return next_.poll(deadline);
+  }
 
   std::string log;
 
@@ -320,5 +327,13 @@ TEST_CASE("io: a mock that implements all of it serves async and await as the ru
       CHECK(future.await() == 42);
     });
     CHECK(io.log == "spawn park suspend ready release ");
+    io.log.clear();
+    CHECK(io.block_on(0, weft::io_readable, io.now()).value() == weft::io_readable);
+    weft::with_io(io, [] {
+      weft::IoRequest request;
+      request.op = weft::IoOp::read;
+      CHECK(weft::perform_io(request).os_error() == 1);
+    });
+    CHECK(io.log == "submit submit ");
   });
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What: a clock that stands still while anything can run: the deadlines of all tasks of a runtime in one list, ordered
+// by (deadline, order of arming), and the time, which moves to the first of them when nothing else can happen.
+// Invariants
+//   [VT-1] The time moves in step() only, and step() is called when nobody runs, is ready or is awaited from outside.
+//   [VT-2] A node that was left armed by an earlier wait moves no clock: it is dropped, or goes to where its task waits
+//          now.
+// Threads: now: any; arm: the task; forget: who ends it; step: whoever found the runtime quiet.
+// Rejected: the wheels of the workers (they round to 65 us, and know no order among them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/detail/chain.hpp"
+#include "weft/detail/seam.hpp"
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v0::detail {
+
+class VirtualTime {
+ public:
+  static constexpr std::uint16_t place = 0xffff;  // TaskCore::timer_place of who stands in the list
+
+  // acquire: who sees a later time sees what was done before it moved
+  std::int64_t now() const { return now_.load(std::memory_order_acquire); }
+  // The task is PARKING. One whose deadline has passed is not to wait.
+  void arm(TaskCore& task, std::int64_t deadline);
+  void forget(TaskCore& task);
+  // When the next task is due; no_deadline: none.
+  std::int64_t earliest();
+  // To the next deadline, unless that is after `limit`. Who is due goes to `into`, in order, but for those that are
+  // queued already (pinned, of a strand). False: the time has not moved.
+  bool step(std::int64_t limit, Chain& into, std::size_t& count);
+
+ private:
+  void insert(TaskCore& task, std::int64_t deadline);
+  void remove(TaskCore& task);
+  TaskCore* first();  // that waits for its time [VT-2]
+
+  seam::SpinLock lock_;
+  TimerLink head_{&head_, &head_};  // guarded by lock_
+  seam::Atomic<std::int64_t> now_{0};
+};
+
+struct RuntimeCore;
+std::int64_t time_of(const RuntimeCore& runtime);
+// What time it is for the caller: its runtime's, or the machine's.
+std::int64_t time_here();
+
+}  // namespace weft::inline v0::detail
