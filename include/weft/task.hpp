@@ -21,6 +21,7 @@ class Strand;
 struct TaskOptions {
   std::string_view name = {};
   std::size_t stack_size = 0;  // bytes; 0: the runtime's default. With its own size a task never runs in place.
+  bool fifo = false;           // begins after what is ready already, as go() has it; children begin newest first
   bool pinned = false;         // stays on the OS thread that it first ran on
   Strand* strand = nullptr;    // runs one at a time with the other tasks of this strand
   std::source_location site = std::source_location::current();
