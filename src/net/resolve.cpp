@@ -96,7 +96,7 @@ IoResult look_up(std::vector<Address>& into, const std::string& host, std::uint1
   if (worker == nullptr || !worker->runtime->blocking_pool().submit(*errand)) {
     ask(*question);
   } else {
-    (void)errand.release();
+    [[maybe_unused]] const Errand* posted = errand.release();
     if (quiet) {
       switch (question->done.wait_result(deadline)) {
         case WaitResult::done:
