@@ -287,7 +287,7 @@ TEST_CASE("sysmon: a task that computes too long gives one record, with its stac
       CHECK(stall.kind == StallReport::Kind::computing);
       CHECK(stall.duration >= 10ms);
       CHECK(std::strstr(stall.site.file_name(), "sysmon_test.cpp") != nullptr);
-      told = !stall.stack.empty();
+      told = !WEFT_TSAN && !stall.stack.empty();
       if (told) CHECK(to_string(stall).find("compute_for") != std::string::npos);
     }
     CHECK(records == 1);
