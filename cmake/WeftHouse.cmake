@@ -58,6 +58,14 @@ function(weft_accept out id file compiler)
   set(${out} ${${out}} ${stamp} PARENT_SCOPE)
 endfunction()
 
+# The same for what clang has accepted already: only `then`, once more whenever that is accepted anew.
+function(weft_accept_after out id before)
+  set(stamp ${house_dir}/${id}.ok)
+  add_custom_command(OUTPUT ${stamp} COMMAND ${ARGN} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${house_dir}/${before}.ok ${PROJECT_SOURCE_DIR}/.clang-tidy COMMENT "house: ${id}" VERBATIM COMMAND_EXPAND_LISTS)
+  set(${out} ${${out}} ${stamp} PARENT_SCOPE)
+endfunction()
+
 # A header stands on its own if a file that holds nothing but it, twice, compiles.
 set(headers_gcc "")
 set(headers_clang "")
@@ -84,12 +92,12 @@ foreach(file IN LISTS WEFT_SOURCES)
   if(WEFT_CLANGXX)
     weft_accept(clang clang/${id} ${file} "${house_clang}")
     if(WEFT_CLANG_TIDY)
-      weft_accept(tidy tidy/${id} ${file} "${house_clang}" ${PROJECT_SOURCE_DIR}/tools/house/tidy.sh
-                  ${WEFT_CLANG_TIDY} ${file} ${house_dir}/clang.flags --checks=-clang-analyzer-*)
+      weft_accept_after(tidy tidy/${id} clang/${id} ${PROJECT_SOURCE_DIR}/tools/house/tidy.sh
+                        ${WEFT_CLANG_TIDY} ${file} ${house_dir}/clang.flags --checks=-clang-analyzer-*)
       # Two thirds of clang-tidy's time is the analyzer's: for ./dev lint and ./dev test --full.
-      weft_accept(analyzed analyzed/${id} ${file} "${house_clang}" ${PROJECT_SOURCE_DIR}/tools/house/tidy.sh
-                  ${WEFT_CLANG_TIDY} ${file} ${house_dir}/clang.flags
-                  --checks=-*,clang-analyzer-*,-clang-analyzer-core.FixedAddressDereference)
+      weft_accept_after(analyzed analyzed/${id} clang/${id} ${PROJECT_SOURCE_DIR}/tools/house/tidy.sh
+                        ${WEFT_CLANG_TIDY} ${file} ${house_dir}/clang.flags
+                        --checks=-*,clang-analyzer-*,-clang-analyzer-core.FixedAddressDereference)
     endif()
   endif()
 endforeach()
