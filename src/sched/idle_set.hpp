@@ -193,7 +193,7 @@ class IdleSet {
   // The same by who is inside the poller. `changed`: there may be something to reap; it sleeps still, as far as it
   // knows.
   static seam::WaitResult sleep_in(Poller& poller, IdleNode& node, std::int64_t deadline) {
-    node.poller = &poller;
+    if (node.poller != &poller) node.poller = &poller;  // once: a late waker may still read it
     std::uint32_t seen = IdleNode::none;
     bool in_time = true;
     // [LP sleeps in the poller] [IDLE-6]
