@@ -89,10 +89,10 @@ struct SupervisedBody final : SupervisedCore {
       : SupervisedCore(channel_in, mask_in, id_in), body(std::forward<F>(f)) {}
   Payload call() override {
     if constexpr (std::is_void_v<std::invoke_result_t<D&>>) {
-      std::invoke(*body);
+      std::invoke(body.value());
       return {};
     } else {
-      return Payload(std::invoke(*body));
+      return Payload(std::invoke(body.value()));
     }
   }
   void drop() override { body.reset(); }

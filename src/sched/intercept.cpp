@@ -57,7 +57,9 @@ IoResult ask_above(FiberCore* self, SignalSet bits, IoRequest& request) {
 IoResult call_handler(const IoSealRef& seal, IoRequest& request) {
   Payload outer;
   if (seal->outer != nullptr) outer = Payload::make<IoSealRef>(seal->outer);
-  return with_dyns([&] { return seal->handler(request); }, DynBinding{&io_seal_key, std::move(outer)});
+  IoResult result;
+  with_dyns([&] { result = seal->handler(request); }, DynBinding{&io_seal_key, std::move(outer)});
+  return result;
 }
 
 }  // namespace
