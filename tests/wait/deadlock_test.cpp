@@ -243,8 +243,9 @@ TEST_CASE("deadlock: through a select that joins who waits for the selector [N-0
         weft::Mutex mutex;
         weft::Channel<int> never(0);
         weft::SyncEvent locked;
+        weft::Task<void> other;  // used by a child
         weft::with_nursery([&](weft::Nursery& n) {
-          auto other = n.spawn(
+          other = n.spawn(
               [&] {
                 locked.wait();
                 mutex.lock();
