@@ -88,11 +88,12 @@ struct SupervisedBody final : SupervisedCore {
   SupervisedBody(SupervisionCore& channel_in, const Mask& mask_in, std::uint64_t id_in, F&& f)
       : SupervisedCore(channel_in, mask_in, id_in), body(std::forward<F>(f)) {}
   Payload call() override {
+    if (!body.has_value()) return {};  // dropped before: it is not called then
     if constexpr (std::is_void_v<std::invoke_result_t<D&>>) {
-      std::invoke(body.value());
+      std::invoke(*body);
       return {};
     } else {
-      return Payload(std::invoke(body.value()));
+      return Payload(std::invoke(*body));
     }
   }
   void drop() override { body.reset(); }

@@ -304,13 +304,11 @@ void worker_loop(Worker& worker, Until until) {
       seam::heavy_fence();       // announced before the look; pairs with every pusher's
       Poller* poller = nullptr;  // that it is in
       const std::int64_t limit = until == Until::polled ? runtime.poll_deadline : seam::no_deadline;
-      if (search.something() || over()) {
-        // On.
-      } else if ((steers || runtime.settling.anybody()) && move_on_if_quiet(runtime, worker, limit)) {
-        // Something is ready now.
-      } else if (until == Until::polled && (polled || time_of(runtime) >= limit)) {
+      const bool goes_on = search.something() || over() ||
+                           ((steers || runtime.settling.anybody()) && move_on_if_quiet(runtime, worker, limit));
+      if (!goes_on && until == Until::polled && (polled || time_of(runtime) >= limit)) {
         poll_over = true;
-      } else {
+      } else if (!goes_on) {
         ++worker.counters.sleeps;
         poller = runtime.poller.load(std::memory_order_acquire);
         if (poller != nullptr && !poller->role.try_enter()) poller = nullptr;
