@@ -6,6 +6,7 @@
 int main() {
   weft::RuntimeOptions options;
   options.workers = 1;
+  options.stall_report = false;  // what it prints is compared
   return weft::run(options, [] {
     weft::Channel<int> channel(8);
     for (int i = 0; i < 5; ++i) channel.send(i);
