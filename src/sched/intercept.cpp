@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "fiber/bindings.hpp"
+#include "sched/task_end.hpp"
 #include "weft/dyn.hpp"
 #include "weft/intercept.hpp"
 #include "weft/io.hpp"
+#include "weft/task.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -99,6 +101,16 @@ void ask_to_spawn(FiberCore* self) {
   request.op = IoOp::task;
   const IoResult answer = ask_above(self, sig::io, request);
   if (!answer.ok()) throw std::system_error(answer.error(), "spawn");
+}
+
+void may_spawn(TaskCore* task) {
+  try {
+    may_spawn();
+  } catch (...) {
+    abandon_task(task);
+    drop_handle(task);
+    throw;
+  }
 }
 
 Binding* inherited_bindings(FiberCore* self) {

@@ -13,6 +13,8 @@ inline void may_spawn() {
   if (self->above() & above_io) [[unlikely]]
     ask_to_spawn(self);
 }
+// The same for a record that is about to start: refused, it is given up together with its handle.
+void may_spawn(TaskCore* task);
 // The bindings that something spawned here gets, retained [SEAL-1].
 Binding* inherited_bindings(FiberCore* self);
 

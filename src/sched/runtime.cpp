@@ -250,13 +250,7 @@ TaskCore* take_detached_record() {
 }
 
 void launch_detached(TaskCore* task) {
-  try {
-    may_spawn();
-  } catch (...) {
-    abandon_task(task);
-    drop_handle(task);
-    throw;
-  }
+  may_spawn(task);
   auto* worker = static_cast<Worker*>(this_worker());
   RuntimeCore& runtime = *worker->runtime;
   task->nursery = nullptr;

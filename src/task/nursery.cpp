@@ -82,13 +82,7 @@ Binding* snapshot_bindings() {
 }
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
-  try {
-    may_spawn();
-  } catch (...) {
-    abandon_task(task);
-    drop_handle(task);
-    throw;
-  }
+  may_spawn(task);
   auto* worker = static_cast<Worker*>(this_worker());
   // From a thread outside: not by way of the owner, which may be moving to another worker just now.
   RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;

@@ -579,31 +579,3 @@ TEST_CASE("elastic: an inbox that is full diverts what is woken, also without sy
   });
   CHECK(ran.load() == sleepers);
 }
-
-TEST_CASE("elastic: active_count is the number of workers inside a task [W-079]") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
-    CAPTURE(workers);
-    RuntimeOptions options = with_workers(workers);
-    options.sysmon = false;
-    Runtime runtime(options);
-    RuntimeCore& core = runtime.core();
-    std::atomic<unsigned> inside{0};
-    std::atomic<bool> go_on{false};
-    runtime.run([&] {
-      with_nursery([&](Nursery& nursery) {
-        for (unsigned i = 0; i + 1 < workers; ++i) {
-          nursery.start([&] {
-            ++inside;
-            while (!go_on.load()) std::this_thread::yield();
-          });
-        }
-        while (inside.load() < workers - 1) std::this_thread::yield();
-        CHECK(core.idle.active() == workers);
-        go_on = true;
-      });
-      // All but this one are idle now.
-      CHECK(eventually([&] { return core.idle.active() == 1; }));
-    });
-    CHECK(eventually([&] { return core.idle.active() == 0; }));
-  }
-}

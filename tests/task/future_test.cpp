@@ -28,10 +28,12 @@ using namespace weft_test;
 
 namespace {
 
-void until_waiting(const weft::Future<void>& future, const std::atomic<int>& at) {
-  (void)future;
-  while (at == 0) weft::sleep(50us);
-  weft::sleep(1ms);
+// Of the task that stored itself there.
+void until_parked(const std::atomic<const weft::detail::TaskCore*>& task) {
+  until([&] {
+    const weft::detail::TaskCore* core = task.load();
+    return core != nullptr && core->word.look().state() == weft::detail::TaskState::parking && core->word.look().left();
+  });
 }
 
 }  // namespace
@@ -208,7 +210,7 @@ TEST_CASE("future: with one_awaiter a second one is told [X-019]") {
 
 TEST_CASE("future: cancel wakes the worker, whose suspension point raises; nothing after it runs [X-025] [X-035]") {
   in_each_universe([](const Universe&) {
-    std::atomic<int> at{0};
+    std::atomic<const weft::detail::TaskCore*> who{nullptr};
     std::atomic<bool> after{false};
     std::atomic<bool> unwound{false};
     weft::Future<void> future = weft::async([&] {
@@ -216,11 +218,11 @@ TEST_CASE("future: cancel wakes the worker, whose suspension point raises; nothi
         std::atomic<bool>& flag;
         ~Mark() { flag = true; }
       } mark{unwound};
-      at = 1;
+      who = weft::detail::this_task();
       weft::sleep(1h);
       after = true;
     });
-    until_waiting(future, at);
+    until_parked(who);
     future.cancel();
     try {
       future.await();
@@ -266,8 +268,8 @@ TEST_CASE("future: a cancelled awaiter leaves by Cancelled, through frames that 
         throw;
       }
     });
-    while (at == 0) weft::sleep(50us);
-    weft::sleep(500us);
+    until([&] { return at == 1; });
+    until_parked(outer);
     outer.cancel();
     CHECK_THROWS_AS((void)outer.join(), weft::Cancelled);
     CHECK(log == "outer ");

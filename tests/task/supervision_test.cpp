@@ -128,11 +128,15 @@ TEST_CASE("supervision: a cancelled task tells so, also one that never began") {
     early.wait();
     CHECK_FALSE(ran);
     CHECK_THROWS_AS(std::rethrow_exception(watch.recv()->failure), weft::Cancelled);
-    weft::SupervisedTask late = weft::supervise(watch, [] { weft::sleep(1h); });
-    weft::sleep(1ms);
+    bool began = false;
+    weft::SupervisedTask late = weft::supervise(watch, [&] {
+      began = true;
+      weft::sleep(1h);
+    });
+    until([&] { return began; });
     late.cancel();
     CHECK_THROWS_AS(std::rethrow_exception(watch.recv()->failure), weft::Cancelled);
-    CHECK(late.wait_for(1s));
+    late.wait();
   });
 }
 

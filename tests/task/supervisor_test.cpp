@@ -79,11 +79,12 @@ std::string run_strategy(weft::Strategy strategy) {
   now.set();
   const int expected = strategy == weft::Strategy::one_for_one ? 4 : strategy == weft::Strategy::rest_for_one ? 5 : 6;
   until([&] { return lives[0] + lives[1] + lives[2] == expected; });
-  weft::sleep(1ms);
+  until_parked(running);  // it waits for the next event: this one is dealt with
   log.add("|");
   CHECK(supervisor.restarts() == 1);
   supervisor.stop();
   running.join();
+  CHECK(supervisor.restarts() == 1);
   const std::string text = log.text();
   return text.substr(text.find('|') + 2);
 }
