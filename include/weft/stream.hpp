@@ -60,6 +60,8 @@ class Stream {
   // Several pieces by one call; some of it, and all of it.
   std::size_t writev(std::span<const Bytes> pieces, Deadline deadline = never);
   void writev_all(std::span<const Bytes> pieces, Deadline deadline = never);
+  // `written`: how much of it, whatever the answer is.
+  IoResult writev_all_result(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline = never);
   std::size_t readv(std::span<const Room> rooms, Deadline deadline = never);
 
  protected:
@@ -69,6 +71,8 @@ class Stream {
 
  private:
   IoRequest transfer(bool reads, void* data, std::size_t size, Deadline deadline, bool quiet) const;
+  IoResult write_pieces(std::span<const Bytes> pieces, Deadline deadline, bool quiet);
+  IoResult write_all_pieces(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline, bool quiet);
 
   detail::Descriptor descriptor_;
   bool socket_ = false;

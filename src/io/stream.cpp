@@ -107,17 +107,18 @@ void Stream::read_exactly_until(Room room, Deadline deadline) {
   }
 }
 
-std::size_t Stream::writev(std::span<const Bytes> pieces, Deadline deadline) {
+IoResult Stream::write_pieces(std::span<const Bytes> pieces, Deadline deadline, bool quiet) {
   std::array<IoSlice, most_pieces> slices;
-  IoRequest request = transfer(false, nullptr, 0, deadline, false);
+  IoRequest request = transfer(false, nullptr, 0, deadline, quiet);
   for (const Bytes& piece : pieces.first(std::min(pieces.size(), most_pieces)))
     if (piece.size != 0) slices[request.count++] = {const_cast<void*>(piece.data), piece.size};
-  if (request.count == 0) return 0;
+  if (request.count == 0) return IoResult();
   request.slices = slices.data();
-  return checked(perform_io(request), "writev");
+  return perform_io(request);
 }
 
-void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
+IoResult Stream::write_all_pieces(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline, bool quiet) {
+  written = 0;
   std::array<Bytes, most_pieces> left;
   while (!pieces.empty()) {
     const std::size_t count = std::min(pieces.size(), most_pieces);
@@ -126,7 +127,10 @@ void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
     for (;;) {
       while (first < count && left[first].size == 0) ++first;
       if (first == count) break;
-      std::size_t n = writev(std::span<const Bytes>(left).subspan(first, count - first), deadline);
+      const IoResult part = write_pieces(std::span<const Bytes>(left).subspan(first, count - first), deadline, quiet);
+      if (!part.ok()) return part;
+      std::size_t n = part.count();
+      written += n;
       while (n > 0) {
         const std::size_t taken = std::min(n, left[first].size);
         left[first] = left[first].from(taken);
@@ -136,6 +140,20 @@ void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
     }
     pieces = pieces.subspan(count);
   }
+  return IoResult(static_cast<long>(written));
+}
+
+std::size_t Stream::writev(std::span<const Bytes> pieces, Deadline deadline) {
+  return checked(write_pieces(pieces, deadline, false), "writev");
+}
+
+void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
+  std::size_t written = 0;
+  (void)checked(write_all_pieces(pieces, written, deadline, false), "writev_all");
+}
+
+IoResult Stream::writev_all_result(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) {
+  return write_all_pieces(pieces, written, deadline, true);
 }
 
 std::size_t Stream::readv(std::span<const Room> rooms, Deadline deadline) {

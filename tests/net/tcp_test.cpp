@@ -15,6 +15,7 @@
 #include "weft/buffered.hpp"
 #include "weft/nursery.hpp"
 #include "weft/scope.hpp"
+#include "weft/wire.hpp"
 
 using namespace weft;
 using namespace weft_test;
@@ -216,4 +217,47 @@ TEST_CASE("tcp: many connections come and go, and no descriptor is left [B37]") 
     }
     CHECK(open_now() == before);
   }
+}
+
+TEST_CASE("wire: TCP as a wire: all pieces arrive in order, the end is 0, errors and cancels are answers") {
+  on_each_engine([] {
+    TcpListener listener = TcpListener::bind(Address::loopback());
+    TcpWire near(TcpStream::connect(listener.local()));
+    TcpWire far(listener.accept());
+    CHECK(near.peer() == listener.local());
+    const std::string big(300'000, 'b');
+    std::vector<Bytes> pieces(150, Bytes("ab"));  // more than one call takes
+    pieces.emplace_back(Bytes(big));
+    pieces.emplace_back(Bytes());
+    pieces.emplace_back(Bytes("end"));
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([&] {
+        std::size_t written = 0;
+        CHECK(near.write_all(pieces, written, never).ok());
+        CHECK(written == 300 + big.size() + 3);
+        CHECK(near.shutdown_write(never).ok());
+      });
+      std::string all;
+      char room[5000];
+      for (;;) {
+        const IoResult n = far.read(room, never);
+        REQUIRE(n.ok());
+        if (n.count() == 0) break;
+        all.append(room, n.count());
+      }
+      CHECK(all.size() == 300 + big.size() + 3);
+      CHECK(all.starts_with("abab"));
+      CHECK(all.ends_with("bbend"));
+    });
+    char room[10];
+    CHECK(near.read(room, std::chrono::steady_clock::now() + 2ms).os_error() == ETIMEDOUT);
+    (void)timeout(2ms, [&] { CHECK(near.read(room, never).os_error() == ECANCELED); });
+    std::size_t written = 1;
+    CHECK(near.write_bytes("late", written, never).os_error() == EPIPE);
+    CHECK(written == 0);
+    CHECK(near.close().ok());
+    CHECK(near.close().os_error() == EBADF);
+    CHECK(near.peer() == Address());
+    CHECK(near.read(room, never).os_error() == EBADF);
+  });
 }
