@@ -32,7 +32,8 @@ endif()
 # The library as it is, and (for verify/) once more with the seams instrumented.
 function(weft_library target)
   add_library(${target} ${ARGN} ${WEFT_SOURCES})
-  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX CXX_EXTENSIONS OFF)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX CXX_EXTENSIONS OFF
+    UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 12 UNITY_BUILD_UNIQUE_ID WEFT_UNITY_ID)
   target_compile_features(${target} PUBLIC cxx_std_23)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

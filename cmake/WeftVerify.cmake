@@ -4,7 +4,9 @@
 # weft_verify: the program with all scenarios; verify/scenarios/deque.cpp becomes the ctest verify.deque.
 file(GLOB explorer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/verify/explorer/*.cpp)
 weft_library(weft_explored STATIC EXCLUDE_FROM_ALL)
+set_target_properties(weft_explored PROPERTIES UNITY_BUILD ON)
 target_sources(weft_explored PRIVATE ${explorer})
+set_source_files_properties(${explorer} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_definitions(weft_explored PUBLIC WEFT_VERIFY=1 v0=v0_verify)
 target_include_directories(weft_explored PUBLIC ${PROJECT_SOURCE_DIR}/verify ${PROJECT_SOURCE_DIR}/src)
 

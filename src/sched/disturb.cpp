@@ -8,7 +8,7 @@ namespace {
 
 void ignore_it(int) {}
 
-int install() {
+int pick_and_install() {
   for (int signal = SIGRTMAX; signal > SIGRTMIN; --signal) {
     struct sigaction action{};
     if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL)
@@ -24,7 +24,7 @@ int install() {
 }  // namespace
 
 int disturbing_signal() {
-  static const int signal = install();
+  static const int signal = pick_and_install();
   return signal;
 }
 

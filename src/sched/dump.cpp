@@ -26,7 +26,7 @@ namespace weft::inline v0 {
 namespace detail {
 namespace {
 
-constexpr std::int64_t answer_limit = 5'000'000;
+constexpr std::int64_t dump_patience = 5'000'000;
 
 std::string span_text(std::int64_t ns) {
   char buffer[32];
@@ -123,7 +123,7 @@ class Picture {
     const long tid = worker.thread_id.load(std::memory_order_relaxed);
     if (tid == sys::gettid()) return;
     ThreadStack stack;
-    if (!take_thread_stack(tid, answer_limit, stack) || stack.task == 0) return;
+    if (!take_thread_stack(tid, dump_patience, stack) || stack.task == 0) return;
     TracePart part;
     part.fiber = stack.fiber;
     for (std::size_t i = 0; i < stack.count; ++i) part.frames.push_back({stack.frames[i]});

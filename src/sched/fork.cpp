@@ -11,11 +11,11 @@
 namespace weft::inline v0::detail {
 namespace {
 
-seam::Atomic<bool> child{false};
+seam::Atomic<bool> is_child{false};
 
 void in_child() {
   if (!any_runtime()) return;
-  child.store(true, std::memory_order_relaxed);
+  is_child.store(true, std::memory_order_relaxed);
   current_core()->root->alert.fetch_or(alert_forked, std::memory_order_relaxed);
 }
 
@@ -27,7 +27,7 @@ void watch_forks() {
 }
 
 bool is_fork_child() noexcept {
-  return child.load(std::memory_order_relaxed);
+  return is_child.load(std::memory_order_relaxed);
 }
 
 void refuse_fork_child() noexcept {

@@ -435,8 +435,8 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
     Worker& worker = core.worker(0);
     const AsWorker as(worker);
     // Whoever waits without end wants to know for whom.
-    constexpr std::int64_t patience = 5'000'000'000;
-    core.drain_deadline = std::min(deadline, seam::monotonic_ns() + patience);
+    constexpr std::int64_t report_every = 5'000'000'000;
+    core.drain_deadline = std::min(deadline, seam::monotonic_ns() + report_every);
     worker_loop(worker, Until::drained);
     if (core.drain_deadline != deadline && !core.live.none_alive()) {
       report_refusers(core);

@@ -28,7 +28,7 @@ constexpr std::size_t kept_stalls = 64;
 constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
 constexpr std::size_t most_sites = 256;
 constexpr unsigned most_questions = 16;
-constexpr std::int64_t answer_limit = 2 * ms;  // whoever waits for a replacement waits for this, too
+constexpr std::int64_t stack_patience = 2 * ms;  // whoever waits for a replacement waits for this, too
 
 bool has_no_thread(WorkerState state) {
   return state == WorkerState::unborn || state == WorkerState::dead;
@@ -302,7 +302,7 @@ void Sysmon::open_report(Worker& worker, Watch& seen, StallReport::Kind kind, st
 void Sysmon::complete_report(Worker& worker, Watch& seen) try {
   ThreadStack stack;
   if (reports_of(seen.open->site).reports < stacks_per_site) {
-    if (!take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), answer_limit, stack)) {
+    if (!take_thread_stack(worker.thread_id.load(std::memory_order_relaxed), stack_patience, stack)) {
       if (++seen.asked < most_questions) return;
     } else if (stack.task == seen.open->task) {
       TracePart part;

@@ -132,7 +132,7 @@ void prepare_unwinder() {
   _Unwind_Backtrace(on_frame, &unused);
 }
 
-bool install() {
+bool install_handler() {
   struct sigaction present{};
   if (sigaction(SIGURG, nullptr, &present) != 0) return false;
   if (present.sa_flags & SA_SIGINFO) return present.sa_sigaction == on_signal;
@@ -148,7 +148,7 @@ bool install() {
 
 bool take_thread_stack(long tid, std::int64_t limit_ns, ThreadStack& into) {
   const std::lock_guard guard(request_mutex);
-  if (!install()) return false;
+  if (!install_handler()) return false;
   prepare_unwinder();
   request.tid.store(tid, std::memory_order_relaxed);
   request.phase.store(asked, std::memory_order_release);

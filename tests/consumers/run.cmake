@@ -15,7 +15,7 @@ function(step)
 endfunction()
 
 if(KIND STREQUAL "shared")
-  step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/shared -G Ninja -DBUILD_SHARED_LIBS=ON -DWEFT_BUILD_TESTS=OFF
+  step(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/shared -G Ninja -DBUILD_SHARED_LIBS=ON -DWEFT_BUILD_TESTS=OFF -DWEFT_UNITY=ON
        -DWEFT_BUILD_EXAMPLES=OFF -DWEFT_WERROR=ON -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_INSTALL_PREFIX=${stage})
   step(${CMAKE_COMMAND} --build ${work}/shared -j ${JOBS})
   step(${CMAKE_COMMAND} --install ${work}/shared)

@@ -3,4 +3,4 @@
 # tidy.sh CLANG_TIDY FILE FLAGS_FILE [CLANG_TIDY_FLAG...]: clang-tidy without its count of warnings in other people's headers.
 set -euo pipefail
 mapfile -t flags <"$3"
-"$1" --quiet "${@:4}" "$2" -- "${flags[@]}" 2> >(grep -v ' warnings\? generated\.$' >&2)
+"$1" --quiet --config-file="$(dirname "$0")/../../.clang-tidy" "${@:4}" "$2" -- "${flags[@]}" 2> >(grep -v ' warnings\? generated\.$' >&2)
