@@ -73,6 +73,9 @@ set(tidy "")
 set(analyzed "")
 set(clang "")
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/src/*.hpp)
+if(NOT WEFT_HAS_TLS)
+  list(FILTER headers EXCLUDE REGEX "/src/tls/")  # they need OpenSSL's
+endif()
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "^.*/(include|src)/" "" name ${header})
   string(REPLACE "/" "." id ${name})
@@ -86,7 +89,7 @@ endforeach()
 # Sources are looked at by floor, a dozen in one translation unit: clang-tidy spends its time on the headers, which are
 # the same for all of them. So two files of a floor do not use one name for two things.
 foreach(floor IN LISTS WEFT_FLOORS)
-  set(sources ${WEFT_SOURCES})
+  set(sources ${WEFT_SOURCES} ${WEFT_TLS_SOURCES})
   list(FILTER sources INCLUDE REGEX "/src/${floor}/[a-z0-9_]+\\.cpp$")
   set(number 0)
   while(sources AND WEFT_CLANGXX)

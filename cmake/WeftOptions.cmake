@@ -7,6 +7,7 @@ option(WEFT_BUILD_EXAMPLES "Build examples/" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BUILD_VERIFY "Build verify/ against a library compiled with WEFT_VERIFY=1" OFF)
 option(WEFT_BUILD_BENCH "Build bench/" OFF)
 option(WEFT_INSTALL "Generate install rules" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_TLS "Build weft::tls where OpenSSL 3 is found" ON)
 option(WEFT_COVERAGE "Count executed lines (gcov)" OFF)
 option(WEFT_CCACHE "Compile through ccache when it is there" ${PROJECT_IS_TOP_LEVEL})
 # Ten times as fast to build from nothing, and slower to build again: for who builds us as a part.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Builds one outside project against weft and runs it. Takes KIND, SOURCE (ours), BUILD (ours), COMPILER, LAUNCHER, JOBS.
+# Builds one outside project against weft and runs it. Takes KIND, SOURCE (ours), BUILD (ours), COMPILER, LAUNCHER, JOBS,
+# TLS (whether ours was built with it).
 # The kind `shared` is find_package of the shared library, compiled as a release.
 set(work ${BUILD}/consumers/${KIND})
 set(stage ${work}/stage)
@@ -30,10 +31,20 @@ if(KIND STREQUAL "pkg_config")
   get_filename_component(folder ${file} DIRECTORY)
   step(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder} ${CMAKE_CURRENT_LIST_DIR}/pkg_config/build.sh
        ${COMPILER} ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${work}/consumer)
+  if(TLS)
+    step(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder} ${CMAKE_CURRENT_LIST_DIR}/pkg_config/build.sh
+         ${COMPILER} ${CMAKE_CURRENT_LIST_DIR}/tls_main.cpp ${work}/tls_consumer weft-tls)
+  endif()
 else()
-  step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${project} -B ${work} -G Ninja -DWEFT_SOURCE=${SOURCE}
+  step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${project} -B ${work} -G Ninja -DWEFT_SOURCE=${SOURCE} -DWANT_TLS=${TLS}
        -DCMAKE_PREFIX_PATH=${stage} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
   step(${CMAKE_COMMAND} --build ${work} -j ${JOBS})
+endif()
+if(EXISTS ${work}/tls_consumer)
+  step(${work}/tls_consumer)
+  if(NOT text STREQUAL "no connection, no TLS\n")
+    message(FATAL_ERROR "the consumer of TLS printed '${text}'")
+  endif()
 endif()
 step(${work}/consumer)
 if(NOT text STREQUAL "|error| disk full\nthrough two stacks\n")

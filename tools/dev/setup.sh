@@ -9,8 +9,8 @@
 #: Without a set: core and test. --list prints the package names and installs nothing.
 #: WEFT_NO_SETUP=1 makes the other words skip this step.
 
-packages_core=(g++ cmake ninja-build)
-packages_test=(python3 doctest-dev librapidcheck-dev clang-19 clang-format-19 clang-tidy-19 ccache pkg-config spin)
+packages_core=(g++ cmake ninja-build libssl-dev)
+packages_test=(python3 doctest-dev librapidcheck-dev clang-19 clang-format-19 clang-tidy-19 ccache pkg-config spin openssl)
 packages_full=(libclang-rt-19-dev valgrind qemu-user g++-aarch64-linux-gnu libc6-dev-arm64-cross gdb gcovr
   libboost-context1.81-dev)
 packages_bench=(libboost-context1.81-dev libboost-coroutine1.81-dev libtbb-dev golang-go)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What: one connection: OpenSSL between two buffers of memory, and a socket that carries what is in them. OpenSSL is
+// called with the lock held and never waits; the socket is waited for without it.
+//
+//   write   [write turn] text -> SSL -> out_ -> outbox_ -> socket
+//   read    [read turn]  socket -> inbox_ -> in_ -> SSL -> text
+//
+// Invariants
+//   [TLS-4] What is in out_ is on its way: whoever adds to it sends it, or found the write turn taken; who gives up the
+//           turn looks at out_ once more. So a reader, which may have to answer (an alert), never waits for a writer.
+// Rejected: BIO_s_socket on a non-blocking descriptor: it would reach the kernel around the engine and whoever
+// intercepts. One lock held across the wait: a reader that waits for the other side would stop the writer it waits for.
+// Threads: as TlsStream's.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tls/context.hpp"
+#include "weft/detail/seam.hpp"
+#include "weft/mutex.hpp"
+#include "weft/tls.hpp"
+
+namespace weft::inline v0::detail {
+
+class TlsSession {
+ public:
+  TlsSession(std::shared_ptr<const TlsContextCore> context, TcpStream stream);
+
+  // None of these throws Cancelled: it is ECANCELED here.
+  IoResult handshake(const std::string& host, Deadline deadline);  // throws std::invalid_argument about the host
+  IoResult read(Room room, Deadline deadline);
+  IoResult write(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline);
+  IoResult shutdown_write(Deadline deadline);
+  IoResult shutdown(Deadline deadline);
+  IoResult close() noexcept { return stream_.close_result(); }
+
+  bool is_open() const { return stream_.is_open(); }
+  Address peer() const { return stream_.peer(); }
+  TlsFailure failure() const;
+  std::string alpn() const;
+  std::string version() const;
+  std::string cipher() const;
+
+ private:
+  enum class Step : std::uint8_t { done, ended, wants_input, failed };
+  // call(ssl) answers as OpenSSL's functions do: 1 is success.
+  template <class Call>
+  Step step(Call&& call);
+  IoResult fail(TlsFailure failure);
+  IoResult failed() const;
+  IoResult why_closed() const;
+
+  void name_host(const std::string& host);
+  IoResult shake_hands(Deadline deadline);
+  IoResult read_in_turn(Room room, Deadline deadline);
+  IoResult write_in_turn(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline);
+  // From the socket into in_; 0: the connection has ended.
+  IoResult fill(Deadline deadline);
+  // All that is in out_ to the socket. In the write turn.
+  IoResult pump(Deadline deadline);
+  // The same for who has not got the turn, and for who has just given it up [TLS-4].
+  void pump_if_free(Deadline deadline);
+  bool has_output() const;
+
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  const std::shared_ptr<const TlsContextCore> context_;
+  TcpStream stream_;
+
+  mutable seam::Mutex lock_;  // [TLS-3]
+  // Guarded by lock_.
+  std::unique_ptr<SSL, Free> ssl_;
+  BIO* in_ = nullptr;  // both are ssl_'s
+  BIO* out_ = nullptr;
+  TlsFailure failure_;
+  bool shaken_ = false;
+
+  Mutex read_turn_;
+  std::unique_ptr<char[]> inbox_;  // in the read turn
+
+  Mutex write_turn_;
+  // In the write turn.
+  std::vector<char> outbox_;
+  std::size_t sent_ = 0;  // of outbox_
+};
+
+}  // namespace weft::inline v0::detail
