@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// Relaxed: counters that nobody draws conclusions from; a connection's state decides alone.
+#include "weft/server.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "base/list.hpp"
+#include "net/socket.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/semaphore.hpp"
+#include "weft/sync_event.hpp"
+#include "weft/time.hpp"
+
+namespace weft::inline v0 {
+namespace detail {
+
+// working <-> resting, by the connection's task; from both to told, by who stops the server.
+enum class Activity : std::uint8_t { working, resting, told };
+
+struct ConnectionCore : ListHook<>, std::enable_shared_from_this<ConnectionCore> {
+  ConnectionCore(ServerCore& its_server, TcpStream stream) : server(its_server), wire(std::move(stream)) {}
+  void end_reading() {
+    try {
+      wire.stream().shutdown_read();
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): it is gone by itself
+    }
+  }
+
+  ServerCore& server;
+  TcpWire wire;
+  seam::Atomic<Activity> activity{Activity::working};
+};
+
+struct ServerCore {
+  ServerCore(TcpListener its_listener, ServerOptions its_options, Server::Handler its_handler)
+      : listener(std::move(its_listener)),
+        options(std::move(its_options)),
+        handler(std::move(its_handler)),
+        seats(std::max(options.max_connections, 1U)) {}
+
+  // --- Constant.
+  TcpListener listener;
+  ServerOptions options;
+  Server::Handler handler;
+
+  Semaphore seats;
+  SyncEvent stop_asked;
+  SyncEvent turn;  // a connection has ended since the stop, or the grace is shorter now
+  // --- Counters; written by many.
+  seam::Atomic<std::uint64_t> accepted{0};
+  seam::Atomic<std::uint64_t> open{0};
+  seam::Atomic<std::uint64_t> failed{0};
+  seam::Atomic<std::uint64_t> cut{0};
+  seam::Atomic<std::uint64_t> accept_errors{0};
+  seam::Atomic<std::uint64_t> full{0};
+  // Set once, before stop_asked.
+  seam::Atomic<bool> stopping{false};
+  // --- Under the lock.
+  seam::SpinLock lock;
+  List<ConnectionCore> connections;
+  Deadline until = never;
+
+  void accept_all(Nursery& nursery);
+  bool accept_one(TcpStream& into);
+  void serve(TcpStream stream);
+  void tell(const ServerTrouble& trouble) const noexcept;
+  bool tell_one();
+  void drain(Nursery& nursery);
+  Deadline grace_end() {
+    const std::lock_guard guard(lock);
+    return until;
+  }
+  Deadline idle_deadline(Deadline deadline) const {
+    return options.idle == std::chrono::nanoseconds::max() ? deadline : std::min(deadline, now() + options.idle);
+  }
+};
+
+namespace {
+
+// Takes its seat with it, however it ends.
+class Listed {
+ public:
+  explicit Listed(ConnectionCore& connection) : connection_(connection), server_(connection.server) {
+    const std::lock_guard guard(server_.lock);
+    server_.connections.push_back(connection);
+    if (server_.stopping.load(std::memory_order_relaxed))
+      connection.activity.store(Activity::told, std::memory_order_relaxed);
+  }
+  ~Listed() {
+    const std::lock_guard guard(server_.lock);
+    connection_.unlink();
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+ private:
+  ConnectionCore& connection_;
+  ServerCore& server_;
+};
+
+// A place in the server, from before the accept to the end of the connection, also if its task never begins.
+class Seat {
+ public:
+  explicit Seat(ServerCore& server) : server_(&server) {}
+  Seat(Seat&& from) noexcept : server_(std::exchange(from.server_, nullptr)), taken_(from.taken_) {}
+  Seat& operator=(Seat&&) = delete;
+  ~Seat() {
+    if (server_ == nullptr) return;
+    // seq_cst, both: either this sees the stop, or drain sees one less.
+    if (taken_) server_->open.fetch_sub(1);
+    if (server_->stopping.load()) server_->turn.set();
+    server_->seats.release();
+  }
+  void take() {
+    taken_ = true;
+    server_->open.fetch_add(1, std::memory_order_relaxed);
+    server_->accepted.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  ServerCore* server_;
+  bool taken_ = false;
+};
+
+bool is_gone(int os_error) {
+  return os_error == EBADF || os_error == EINVAL || os_error == ENOTSOCK || os_error == EOPNOTSUPP;
+}
+
+}  // namespace
+
+void ServerCore::tell(const ServerTrouble& trouble) const noexcept {
+  if (options.on_trouble) options.on_trouble(trouble);
+}
+
+// [SERVE-2]
+bool ServerCore::accept_one(TcpStream& into) {
+  constexpr std::chrono::nanoseconds first_pause = std::chrono::milliseconds(1);
+  std::chrono::nanoseconds pause = std::min(first_pause, options.max_pause);
+  for (;;) {
+    const IoResult result = listener.accept_result(into);
+    if (result.ok()) return true;
+    if (result.os_error() == ECANCELED) return false;
+    if (is_gone(result.os_error())) throw std::system_error(result.error(), "accept");
+    accept_errors.fetch_add(1, std::memory_order_relaxed);
+    if (pause == std::min(first_pause, options.max_pause)) tell({{}, result.os_error(), nullptr});
+    sleep(pause);
+    pause = std::min(2 * pause, options.max_pause);
+  }
+}
+
+void ServerCore::accept_all(Nursery& nursery) {
+  for (;;) {
+    // [SERVE-1]
+    if (!seats.try_acquire()) {
+      full.fetch_add(1, std::memory_order_relaxed);
+      seats.acquire();
+    }
+    TcpStream stream;
+    Seat seat(*this);
+    if (!accept_one(stream)) return;
+    seat.take();
+    try {
+      nursery.start([this, stream = std::move(stream), seat = std::move(seat)]() mutable {
+        const Seat mine(std::move(seat));
+        serve(std::move(stream));
+      });
+    } catch (const std::bad_alloc&) {  // no room for one more task
+      failed.fetch_add(1, std::memory_order_relaxed);
+      tell({{}, ENOMEM, nullptr});
+      sleep(options.max_pause);
+    }
+  }
+}
+
+// [SERVE-3]
+void ServerCore::serve(TcpStream stream) {
+  const auto core = std::make_shared<ConnectionCore>(*this, std::move(stream));
+  const Listed listed(*core);
+  Connection connection(*core);
+  std::exception_ptr failure;
+  try {
+    handler(connection);
+  } catch (const Cancelled&) {
+    (void)core->wire.close();
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure != nullptr) {
+    failed.fetch_add(1, std::memory_order_relaxed);
+    tell({core->wire.peer(), 0, failure});
+  }
+  (void)core->wire.close();
+}
+
+// Those who are told stand behind those who are not. False: all are.
+bool ServerCore::tell_one() {
+  std::shared_ptr<ConnectionCore> resting;
+  {
+    const std::lock_guard guard(lock);
+    if (connections.empty()) return false;
+    ConnectionCore& first = *connections.front();
+    const Activity was = first.activity.exchange(Activity::told, std::memory_order_acq_rel);
+    if (was == Activity::told) return false;
+    first.unlink();
+    connections.push_back(first);
+    if (was == Activity::resting) resting = first.shared_from_this();
+  }
+  if (resting != nullptr) resting->end_reading();
+  return true;
+}
+
+// [SERVE-4]
+void ServerCore::drain(Nursery& nursery) {
+  while (tell_one()) {
+  }
+  for (;;) {
+    turn.reset();
+    const Deadline end = grace_end();
+    if (open.load() == 0) return;
+    if (now() >= end) break;
+    (void)turn.wait_until(end);
+  }
+  cut.fetch_add(open.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  nursery.cancel();
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+IoResult Connection::read(weft::Room room, Deadline deadline) {
+  return core_.wire.read(room, core_.server.idle_deadline(deadline));
+}
+
+IoResult Connection::write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) {
+  return core_.wire.write_all(pieces, written, core_.server.idle_deadline(deadline));
+}
+
+IoResult Connection::shutdown_write(Deadline deadline) {
+  return core_.wire.shutdown_write(deadline);
+}
+
+IoResult Connection::close() noexcept {
+  return core_.wire.close();
+}
+
+Address Connection::peer() const {
+  return core_.wire.peer();
+}
+
+bool Connection::rest() {
+  Activity was = Activity::working;
+  return core_.activity.compare_exchange_strong(was, Activity::resting, std::memory_order_acq_rel,
+                                                std::memory_order_relaxed) ||
+         was == Activity::resting;
+}
+
+bool Connection::work() {
+  Activity was = Activity::resting;
+  return core_.activity.compare_exchange_strong(was, Activity::working, std::memory_order_acq_rel,
+                                                std::memory_order_relaxed) ||
+         was == Activity::working;
+}
+
+bool Connection::stopping() const {
+  return core_.activity.load(std::memory_order_relaxed) == Activity::told;
+}
+
+Server::Server(TcpListener listener, ServerOptions options, Handler handler)
+    : core_(std::make_unique<ServerCore>(std::move(listener), std::move(options), std::move(handler))) {}
+Server::~Server() = default;
+
+Address Server::local() const {
+  return core_->listener.local();
+}
+
+void Server::run() {
+  ServerCore& core = *core_;
+  std::exception_ptr failure;
+  with_nursery([&](Nursery& nursery) {
+    auto acceptor = nursery.spawn([&] {
+      try {
+        core.accept_all(nursery);
+      } catch (const std::system_error&) {
+        failure = std::current_exception();
+        stop(std::chrono::nanoseconds::max());
+      }
+    });
+    core.stop_asked.wait();
+    acceptor.cancel();
+    acceptor.wait();
+    if (core.listener.is_open()) core.listener.close();
+    core.drain(nursery);
+  });
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void Server::stop(std::chrono::nanoseconds grace) {
+  const Deadline end = deadline_for(grace);
+  {
+    const std::lock_guard guard(core_->lock);
+    core_->until = std::min(core_->until, end);
+    core_->stopping.store(true);
+  }
+  core_->stop_asked.set();
+  core_->turn.set();
+}
+
+bool Server::stopping() const {
+  return core_->stopping.load(std::memory_order_relaxed);
+}
+
+ServerCounts Server::counts() const {
+  const auto read = [](const seam::Atomic<std::uint64_t>& count) { return count.load(std::memory_order_relaxed); };
+  return {read(core_->accepted), read(core_->open),          read(core_->failed),
+          read(core_->cut),      read(core_->accept_errors), read(core_->full)};
+}
+
+}  // namespace weft::inline v0
