@@ -138,27 +138,27 @@ int exit_code(const Runtime& runtime, int code);
 // Runs f in a runtime of its own and shuts it down. Returns what f returns; void becomes an exit code: 0, or 1 if a
 // detached task failed. An int 0 becomes 1 then, too.
 template <class F>
-auto run(const RuntimeOptions& options, F&& f) {
+auto run(const RuntimeOptions& options, F&& f, const TaskOptions& task = {}) {
   using R = detail::TaskResult<F>;
   if (detail::this_worker() != nullptr) detail::refuse_nested_run();
   Runtime runtime(options);
   if constexpr (std::is_void_v<R>) {
-    runtime.run(std::forward<F>(f));
+    runtime.run(std::forward<F>(f), task);
     runtime.shutdown();
     return detail::exit_code(runtime, 0);
   } else if constexpr (std::is_same_v<R, int>) {
-    const int code = runtime.run(std::forward<F>(f));
+    const int code = runtime.run(std::forward<F>(f), task);
     runtime.shutdown();
     return detail::exit_code(runtime, code);
   } else {
-    R result = runtime.run(std::forward<F>(f));
+    R result = runtime.run(std::forward<F>(f), task);
     runtime.shutdown();
     return result;
   }
 }
 template <class F>
-auto run(F&& f) {
-  return run(RuntimeOptions{}, std::forward<F>(f));
+auto run(F&& f, const TaskOptions& task = {}) {
+  return run(RuntimeOptions{}, std::forward<F>(f), task);
 }
 
 // A task of its own in the running task's runtime, in FIFO order; see Runtime::go.

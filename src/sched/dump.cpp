@@ -312,17 +312,22 @@ std::string dump_runtime(const RuntimeCore& runtime, std::size_t& count) {
 void report_refusers(const RuntimeCore& runtime) {
   std::size_t count = 0;
   const std::string text = dump_runtime(runtime, count);
-  sys::write_all(2, "weft: shutdown: " + std::to_string(count) + " tasks have not ended in time:\n" + text);
+  sys::write_all(2, "weft: shutdown: " + std::to_string(count) + (count == 1 ? " task has" : " tasks have") +
+                        " not ended in time:\n" + text);
 }
 
-void report_left_over(const RuntimeCore& runtime) {
+void report_left_over(RuntimeCore& runtime) {
   std::size_t count = 0;
   const std::string text = dump_runtime(runtime, count);
   if (count != 0)
-    sys::write_all(2, "weft: shutdown: " + std::to_string(count) + " tasks are left and asked to stop:\n" + text);
-  if (const std::uint64_t values = undelivered_values() - runtime.undelivered_before)
+    sys::write_all(2, "weft: shutdown: " + std::to_string(count) + (count == 1 ? " task is" : " tasks are") +
+                          " left and asked to stop:\n" + text);
+  // Once: the destructor shuts down what run() has shut down.
+  const std::uint64_t lost = undelivered_values();
+  if (const std::uint64_t values = lost - runtime.undelivered_told.exchange(lost, std::memory_order_relaxed))
     sys::write_all(2, "weft: shutdown: " + std::to_string(values) +
-                          " values were sent, received by nobody, and destroyed with their channels\n");
+                          (values == 1 ? " value was sent, received by nobody, and destroyed with its channel\n"
+                                       : " values were sent, received by nobody, and destroyed with their channels\n"));
 }
 
 namespace {

@@ -18,6 +18,6 @@ std::string dump_runtime(const RuntimeCore& runtime, std::size_t& count);
 void report_refusers(const RuntimeCore& runtime);
 // The tasks that were there when shutdown began, and how many values went with their channels, on stderr, if there are
 // any.
-void report_left_over(const RuntimeCore& runtime);
+void report_left_over(RuntimeCore& runtime);
 
 }  // namespace weft::inline v0::detail

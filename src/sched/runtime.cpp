@@ -103,7 +103,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   untraced_type.store(&typeid(Cancelled), std::memory_order_relaxed);
   if (options.spec_assert) spec_assertions = true;
   watch_forks();
-  undelivered_before = undelivered_values();
+  undelivered_told.store(undelivered_values(), std::memory_order_relaxed);
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.check_locks) check_locks(true);
   if (options.clock == RuntimeOptions::Clock::virtual_) virtual_time = std::make_unique<VirtualTime>();

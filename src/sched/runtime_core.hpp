@@ -65,9 +65,10 @@ struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padd
   seam::Atomic<SysmonPace> sysmon_pace{SysmonPace::fast};
   seam::Atomic<TaskCore*> main_task{nullptr};  // of run(); changed under deadlock_mutex
   seam::Mutex deadlock_mutex;
-  std::string deadlock_report;           // guarded by deadlock_mutex; of the present run
-  bool deadlock_told_again = false;      // guarded by deadlock_mutex
-  std::uint64_t undelivered_before = 0;  // undelivered_values() when it began
+  std::string deadlock_report;       // guarded by deadlock_mutex; of the present run
+  bool deadlock_told_again = false;  // guarded by deadlock_mutex
+  seam::Atomic<std::uint64_t> undelivered_told{
+      0};  // undelivered_values() when it began, or was told of last; relaxed: a number
   std::unique_ptr<DumpSignal> dump_signal;
   seam::Mutex blocking_mutex;
   std::unique_ptr<BlockingPool> blocking;  // guarded by blocking_mutex; made on first use

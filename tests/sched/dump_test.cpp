@@ -309,7 +309,7 @@ TEST_CASE("shutdown: with a deadline it names the task that refuses, with its st
   REQUIRE(again != std::string::npos);
   outcome.output.erase(0, again);
   CHECK(outcome.says("shutdown said no"));
-  CHECK(outcome.says("1 tasks have not ended in time"));
+  CHECK(outcome.says("1 task has not ended in time"));
   CHECK(outcome.says("\"stubborn\" PARKED sleep"));
   CHECK(outcome.says("stubborn_work"));
   CHECK(outcome.says("dumping.cpp:"));
@@ -320,7 +320,7 @@ TEST_CASE("shutdown: a task that nobody waits for is named with its spawn site w
   const Outcome outcome = run_program("dumping", {"leak"}, {"WEFT_LEAK_REPORT=1"});
   CAPTURE(outcome.output);
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.says("1 tasks are left and asked to stop"));
+  CHECK(outcome.says("1 task is left and asked to stop"));
   CHECK(outcome.says("\"forgotten\" PARKED sleep"));
   CHECK(outcome.says("dumping.cpp:"));
   CHECK_FALSE(run_program("dumping", {"leak"}).says("forgotten"));

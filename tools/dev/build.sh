@@ -6,6 +6,7 @@
 #:   clang     clang++-19, -O2                         asan      AddressSanitizer and UBSan
 #:   tsan      ThreadSanitizer (clang++-19)            verify    explorer scenarios, optimised
 #:   coverage  gcov                                    aarch64   cross build, runs under qemu
+#:   tour      what ./dev run uses: examples, with the library compiled in few large pieces
 #: WEFT_JOBS=N limits the parallel compilers.
 
 preset=dev
@@ -19,7 +20,7 @@ if [ $# -gt 0 ]; then
 fi
 case $preset in
   dev) setup_for test ;;
-  release) setup_for core ;;
+  release | tour) setup_for core ;;
   verify) setup_for test ;;
   *) setup_for full ;;
 esac

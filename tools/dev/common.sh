@@ -8,7 +8,7 @@ refuse() { printf './dev %s: %s. ./dev %s --help tells what it takes.\n' "$word"
 # Prints the comment block that opens a word's own file: the help text stands beside the code.
 help_of() { sed -n '/^#:/s/^#: \{0,1\}//p' "$ROOT/tools/dev/$1.sh"; }
 
-PRESETS=(dev release clang asan tsan verify coverage aarch64)
+PRESETS=(dev release tour clang asan tsan verify coverage aarch64)
 known_preset() {
   local preset
   for preset in "${PRESETS[@]}"; do [ "$preset" = "$1" ] && return 0; done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that every relative link in the Markdown files of the tree leads to a file."""
+"""Checks that every relative link in the Markdown files of the tree leads to a file. Blocks of code are not looked at."""
 
 import argparse
 import pathlib
@@ -19,7 +19,11 @@ def check(root):
     faults = []
     files = documents(root)
     for path in files:
+        in_block = False
         for number, line in enumerate(path.read_text().splitlines(), 1):
+            in_block ^= line.startswith("```")
+            if in_block:
+                continue
             for target in LINK.findall(line):
                 if target.startswith(("http:", "https:", "mailto:", "#")):
                     continue
