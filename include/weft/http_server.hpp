@@ -52,7 +52,7 @@ class HttpRequest {
   // Of the body: how long it will be, if that was told. A handler need not read it.
   std::optional<std::uint64_t> content_length() const;
   // At least a byte, or 0: the end. Throws HttpError, which it may let go: 400, 408, 413.
-  std::size_t read(Room room);
+  std::size_t read(weft::Room room);
   // All that is left of it.
   std::string body();
 

@@ -36,7 +36,7 @@ struct ConnectionCore;
 // It is closed when the handler returns.
 class Connection final : public Wire {
  public:
-  IoResult read(Room room, Deadline deadline) override;
+  IoResult read(weft::Room room, Deadline deadline) override;
   IoResult write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) override;
   IoResult shutdown_write(Deadline deadline) override;
   IoResult close() noexcept override;

@@ -23,7 +23,7 @@ void put_number(std::string& out, std::uint64_t number, int base = 10) {
   out.append(digits, end.ptr);
 }
 
-bool is_ours(std::string_view name) {
+bool is_the_servers(std::string_view name) {
   return same_word(name, "connection") || same_word(name, "content-length") || same_word(name, "date") ||
          same_word(name, "transfer-encoding");
 }
@@ -57,7 +57,7 @@ std::optional<std::uint64_t> HttpRequest::content_length() const {
   return framing.length;
 }
 
-std::size_t HttpRequest::read(Room room) {
+std::size_t HttpRequest::read(weft::Room room) {
   return session_.body_.read(room);
 }
 
@@ -81,7 +81,7 @@ HttpResponse& HttpResponse::status(int code) {
 }
 
 HttpResponse& HttpResponse::field(std::string_view name, std::string_view value) {
-  if (name.empty() || !all_http(name, http_token) || is_ours(name))
+  if (name.empty() || !all_http(name, http_token) || is_the_servers(name))
     throw std::invalid_argument("no name of a field that a handler may send: " + std::string(name));
   if (!all_http(value, http_value)) throw std::invalid_argument("control characters in the field " + std::string(name));
   if (begun()) throw std::logic_error("a field after the head was sent: " + std::string(name));
@@ -104,7 +104,7 @@ HttpResponse& HttpResponse::content_length(std::uint64_t bytes) {
 void HttpResponse::send(Bytes body) {
   if (begun()) throw std::logic_error("send() of an answer that has begun");
   if (has_length_ && left_ != body.size) throw std::logic_error("send() of another length than content_length() told");
-  session_.put_head(Stage::length, body.size);
+  session_.put_head(Stage::length, body.size, true);
   stage_ = Stage::done;
   if (session_.has_no_body()) return;
   if (body.size <= worth_a_copy) {
@@ -120,7 +120,7 @@ void HttpResponse::write(Bytes piece) {
     stage_ = has_length_                                            ? Stage::length
              : session_.request_.version() == HttpVersion::http_1_0 ? Stage::until_close
                                                                     : Stage::chunked;
-    session_.put_head(stage_, left_);
+    session_.put_head(stage_, left_, false);
   }
   if (stage_ == Stage::length) {
     if (piece.size > left_) throw std::logic_error("more was written than content_length() told");
@@ -141,19 +141,20 @@ bool HttpSession::has_no_body() const {
   return request_.method() == "HEAD" || response_.status_ == 204 || response_.status_ == 304;
 }
 
-bool HttpSession::will_close() const {
+bool HttpSession::will_close(bool whole) const {
   if (!keep_ || response_.close_) return true;
   if (!body_.at_end()) {
     const Framing& framing = body_.framing();
     if (continue_due_) return true;
-    if (framing.kind == BodyKind::length && framing.length - body_.came() > options_.max_drain) return true;
+    // A handler that answers in pieces may go on reading.
+    if (whole && framing.kind == BodyKind::length && framing.length - body_.came() > options_.max_drain) return true;
   }
   return connection_ != nullptr && connection_->stopping() && input_.empty();
 }
 
-void HttpSession::put_head(HttpResponse::Stage stage, std::uint64_t length) {
+void HttpSession::put_head(HttpResponse::Stage stage, std::uint64_t length, bool whole) {
   using Stage = HttpResponse::Stage;
-  keep_ = !will_close() && stage != Stage::until_close;
+  keep_ = !will_close(whole) && stage != Stage::until_close;
   out_.append("HTTP/1.1 ");
   put_number(out_, static_cast<std::uint64_t>(response_.status_));
   out_.append(" ").append(http_reason(response_.status_)).append("\r\n");

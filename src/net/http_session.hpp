@@ -52,9 +52,10 @@ class HttpSession final : private HttpBody::Waiter {
   void answer_plainly(int status, std::string_view why);
   void linger();
 
-  void put_head(HttpResponse::Stage stage, std::uint64_t length);
+  // `whole`: the answer ends with the body that follows.
+  void put_head(HttpResponse::Stage stage, std::uint64_t length, bool whole);
   bool has_no_body() const;
-  bool will_close() const;
+  bool will_close(bool whole) const;
   void put_chunk(Bytes piece);
   void finish();
   void flush();
