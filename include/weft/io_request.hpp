@@ -39,6 +39,7 @@ enum class IoOp : std::uint8_t {
   listen,    // flags: backlog
   spawn,     // path: a program, for who looks; answers its pid
   task,      // asked of a fiber that catches io before something inside spawns; to answer 0 allows it
+  resolve,   // path: a host's name; to: port or service, if given; data, size: sockaddr_storage's. Answers how many
 };
 const char* to_string(IoOp op);
 

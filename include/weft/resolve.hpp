@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What: names to addresses, by the system's resolver, on a thread that is no worker.
+// What: names to addresses, by the system's resolver, on a thread that is no worker; a request (IoOp::resolve) as any
+// other, so that who intercepts is asked.
 // A lookup that is cancelled or late is left to itself: its thread ends when the resolver gives up.
 // Threads: any.
 #pragma once

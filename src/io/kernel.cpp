@@ -19,10 +19,10 @@
 namespace weft::inline v0 {
 
 const char* to_string(IoOp op) {
-  static constexpr const char* names[] = {"poll",     "read",   "write",    "read_at",  "write_at", "recv",
-                                          "send",     "accept", "connect",  "shutdown", "close",    "open",
-                                          "sync",     "size",   "truncate", "list",     "remove",   "rename",
-                                          "make_dir", "socket", "bind",     "listen",   "spawn",    "task"};
+  static constexpr const char* names[] = {"poll",     "read",    "write",    "read_at", "write_at", "recv",   "send",
+                                          "accept",   "connect", "shutdown", "close",   "open",     "sync",   "size",
+                                          "truncate", "list",    "remove",   "rename",  "make_dir", "socket", "bind",
+                                          "listen",   "spawn",   "task",     "resolve"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(names) ? names[index] : "?";
 }
@@ -115,6 +115,7 @@ IoWay way_of(IoOp op) {
     case IoOp::rename:
     case IoOp::make_dir:
     case IoOp::spawn:
+    case IoOp::resolve:
       return IoWay::file;
     case IoOp::shutdown:
     case IoOp::close:
@@ -173,7 +174,8 @@ long call_kernel(const IoRequest& r) noexcept {
       return sys::invoke(SYS_listen, r.fd, r.flags);
     case IoOp::spawn:
       return spawn_child(*static_cast<const SpawnPlan*>(r.data));
-    case IoOp::task:  // a question to who intercepts, nothing for the kernel
+    case IoOp::resolve:  // nothing for the kernel, as the next one,
+    case IoOp::task:     // which is a question to who intercepts
       return -EINVAL;
   }
   return -EINVAL;

@@ -8,6 +8,7 @@
 #include "base/sys.hpp"
 #include "io/engine.hpp"
 #include "io/kernel.hpp"
+#include "io/lookup.hpp"
 #include "io/thread_bell.hpp"
 #include "sched/io_door.hpp"
 #include "sched/park.hpp"
@@ -72,7 +73,8 @@ void count_turn() {
 }
 
 bool needs_fd(IoOp op) {
-  return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir && op != IoOp::spawn;
+  return op != IoOp::open && op != IoOp::remove && op != IoOp::rename && op != IoOp::make_dir && op != IoOp::spawn &&
+         op != IoOp::resolve;
 }
 
 // A scope around a plain thread's request has asked it to stop: by a deadline, or before it began.
@@ -99,6 +101,7 @@ IoResult submit_on_thread(const IoRequest& request) {
   if (way == IoWay::at_once) return at_once(request);
   if (is_asked(this_task(), request.quiet)) return IoResult::failed(ECANCELED);
   const std::int64_t deadline = deadline_at(request.deadline);
+  if (request.op == IoOp::resolve) return resolve_by_system(nullptr, request);
   if (!needs_fd(request.op)) return IoResult(call_kernel(request));
   const FdUse use(request);
   if (!use) return IoResult::failed(EBADF);
@@ -133,6 +136,7 @@ IoResult io_submit(RuntimeCore& runtime, IoRequest& request) {
   const IoWay way = way_of(request.op);
   if (way == IoWay::at_once) return at_once(request);
   if (!may_begin(*task_here(), request.quiet)) return IoResult::failed(ECANCELED);
+  if (request.op == IoOp::resolve) return resolve_by_system(&runtime, request);
   long error = 0;
   Engine* engine = engine_of(runtime, error);
   if (engine == nullptr) return IoResult(error);

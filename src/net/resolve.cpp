@@ -1,118 +1,46 @@
 // SPDX-License-Identifier: MIT
-// A lookup outlives its task if that is cancelled: what both share lies on the heap, and belongs to the last of them.
 #include "weft/resolve.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <utility>
 
-#include "net/lookup.hpp"
 #include "net/socket.hpp"
-#include "sched/blocking_pool.hpp"
-#include "sched/runtime_core.hpp"
-#include "weft/deadlock.hpp"
-#include "weft/sync_event.hpp"
 
 namespace weft::inline v0 {
 
 using namespace detail;
 
-namespace detail {
 namespace {
 
-int ask_system(const std::string& host, std::uint16_t port, std::vector<Address>& into) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int answer = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  switch (answer) {
-    case 0:
-      break;
-    case EAI_AGAIN:
-      return EAGAIN;
-    case EAI_MEMORY:
-      return ENOMEM;
-    default:
-      return ENOENT;
-  }
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    if (at->ai_addrlen > Address::room) continue;
-    Address address;
-    std::memcpy(address.data(), at->ai_addr, at->ai_addrlen);
-    address.size = at->ai_addrlen;
-    into.push_back(address);
-  }
-  freeaddrinfo(found);
-  return into.empty() ? ENOENT : 0;
-}
-
-}  // namespace
-
-Lookup lookup = ask_system;
-
-}  // namespace detail
-
-namespace {
-
-struct Question {
-  std::string host;
-  std::uint16_t port = 0;
-  SyncEvent done;
-  ExternalWait outside;  // no deadlock while it is out
-  int error = 0;
-  std::vector<Address> found;
-};
-
-struct Errand : BlockingPool::Job {
-  std::shared_ptr<Question> question;
-};
-
-void ask(Question& question) {
-  try {
-    question.error = lookup(question.host, question.port, question.found);
-  } catch (...) {
-    question.error = ENOMEM;
-  }
-}
+constexpr std::size_t most_answers = 64;
+static_assert(sizeof(sockaddr_storage) <= Address::room);
 
 IoResult look_up(std::vector<Address>& into, const std::string& host, std::uint16_t port, Deadline deadline,
                  bool quiet) {
-  auto question = std::make_shared<Question>();
-  question->host = host;
-  question->port = port;
-  const WorkerCore* worker = this_worker();
-  auto errand = std::make_unique<Errand>();
-  errand->question = question;
-  errand->run = [](BlockingPool::Job* job) {
-    const std::unique_ptr<Errand> mine(static_cast<Errand*>(job));
-    ask(*mine->question);
-    mine->question->done.set();
-  };
-  if (worker == nullptr || !worker->runtime->blocking_pool().submit(*errand)) {
-    ask(*question);
-  } else {
-    [[maybe_unused]] const Errand* posted = errand.release();
-    if (quiet) {
-      switch (question->done.wait_result(deadline)) {
-        case WaitResult::done:
-          break;
-        case WaitResult::timed_out:
-          return IoResult::failed(ETIMEDOUT);
-        case WaitResult::cancelled:
-          return IoResult::failed(ECANCELED);
-      }
-    } else if (!question->done.wait_until(deadline)) {
-      return IoResult::failed(ETIMEDOUT);
-    }
+  const std::string service = std::to_string(port);
+  std::vector<sockaddr_storage> found(most_answers);
+  IoRequest request;
+  request.op = IoOp::resolve;
+  request.path = host.c_str();
+  request.to = service.c_str();
+  request.data = found.data();
+  request.size = found.size() * sizeof(sockaddr_storage);
+  request.deadline = deadline;
+  request.quiet = quiet;
+  const IoResult result = perform_io(request);
+  if (!result.ok()) return result;
+  into.clear();
+  for (const sockaddr_storage& one : std::span(found).first(std::min(result.count(), most_answers))) {
+    if (one.ss_family != AF_INET && one.ss_family != AF_INET6) continue;
+    Address& address = into.emplace_back();
+    address.size = one.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(address.data(), &one, address.size);
   }
-  if (question->error != 0) return IoResult::failed(question->error);
-  into = std::move(question->found);
-  return IoResult(static_cast<long>(into.size()));
+  return into.empty() ? IoResult::failed(ENOENT) : IoResult(static_cast<long>(into.size()));
 }
 
 }  // namespace

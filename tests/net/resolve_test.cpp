@@ -4,13 +4,16 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "io/engines.hpp"
-#include "net/lookup.hpp"
+#include "io/lookup.hpp"
+#include "weft/future.hpp"
+#include "weft/intercept.hpp"
 #include "weft/nursery.hpp"
 #include "weft/scope.hpp"
 
@@ -26,9 +29,10 @@ std::atomic<bool> hangs{false};
 struct HangingResolver {
   HangingResolver() {
     hangs = true;
-    lookup = [](const std::string&, std::uint16_t port, std::vector<Address>& into) {
+    lookup = [](const std::string&, const std::string& service, std::vector<sockaddr_storage>& into) {
       while (hangs) std::this_thread::sleep_for(100us);
-      into.push_back(Address::loopback(port));
+      const Address found = Address::loopback(static_cast<std::uint16_t>(std::stoi(service)));
+      std::memcpy(&into.emplace_back(), found.data(), found.size);
       return 0;
     };
   }
@@ -73,4 +77,36 @@ TEST_CASE("resolve: a resolver that hangs holds no worker, and is left by a dead
       CHECK(resolve("slow", 5).at(0).port() == 5);
     });
   }
+}
+
+TEST_CASE("resolve: an interceptor sees a lookup, answers it, refuses it, or lets it go on [N-057]") {
+  on_each_engine([] {
+    std::atomic<int> asked{0};
+    const auto names = [&](IoRequest& request) {
+      if (request.op != IoOp::resolve) return perform_io(request);
+      ++asked;
+      const std::string host = request.path;
+      if (host == "localhost") return perform_io(request);
+      if (host != "made.up") return IoResult::failed(EACCES);
+      const Address all[] = {Address::ip("192.0.2.1", static_cast<std::uint16_t>(std::stoi(request.to))),
+                             Address::ip("2001:db8::1", 7)};
+      for (std::size_t i = 0; i < 2; ++i)
+        std::memcpy(static_cast<sockaddr_storage*>(request.data) + i, all[i].data(), all[i].size);
+      return IoResult(2);
+    };
+    intercept(names, [&] {
+      const std::vector<Address> two{Address::ip("192.0.2.1", 443), Address::ip("2001:db8::1", 7)};
+      CHECK(resolve("made.up", 443) == two);
+      CHECK(async([] { return resolve("made.up", 443); }).await() == two);
+      CHECK_FALSE(resolve("localhost", 80).empty());
+      std::vector<Address> none;
+      CHECK(resolve_result(none, "elsewhere", 1).os_error() == EACCES);
+      CHECK_THROWS_WITH_AS((void)resolve("elsewhere", 1), doctest::Contains("resolve elsewhere"), std::system_error);
+    });
+    CHECK(asked == 5);
+    // A mock that claims more than there is room for, or what is no address.
+    intercept([](IoRequest&) { return IoResult(1'000'000); },
+              [] { CHECK_THROWS_AS((void)resolve("made.up", 1), std::system_error); });
+    CHECK(std::string(to_string(IoOp::resolve)) == "resolve");
+  });
 }
