@@ -14,6 +14,20 @@ foreach(machine x86_64 aarch64)
   endif()
 endforeach()
 
+# What WEFT_UNITY compiles together: a dozen sources of one floor, as the house checks do, so that two files of one floor
+# and no others must agree on the names in their anonymous namespaces.
+foreach(floor IN LISTS WEFT_FLOORS)
+  set(sources ${WEFT_SOURCES})
+  list(FILTER sources INCLUDE REGEX "/src/${floor}/[a-z0-9_]+\\.cpp$")
+  set(number 0)
+  while(sources)
+    math(EXPR number "${number} + 1")
+    list(SUBLIST sources 0 12 some)
+    list(REMOVE_ITEM sources ${some})
+    set_source_files_properties(${some} PROPERTIES UNITY_GROUP ${floor}.${number})
+  endwhile()
+endforeach()
+
 set(WEFT_PUBLIC_FLAGS -fstack-clash-protection -fno-omit-frame-pointer)
 set(WEFT_PRIVATE_FLAGS "")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -36,7 +50,7 @@ endif()
 function(weft_library target)
   add_library(${target} ${ARGN} ${WEFT_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX CXX_EXTENSIONS OFF
-    UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 12 UNITY_BUILD_UNIQUE_ID WEFT_UNITY_ID)
+    UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP UNITY_BUILD_UNIQUE_ID WEFT_UNITY_ID)
   target_compile_features(${target} PUBLIC cxx_std_23)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
