@@ -36,6 +36,10 @@ choose() {
 
 show() {
   local name=$1 position=$2 bold='' plain='' code=0
+  if [ ! -x "build/tour/examples/$name" ]; then
+    printf '\n%s  %s  is left out: a library that it needs is not here (build/tour.configure.log says which)\n' "$position" "$(title_of "$name")"
+    return
+  fi
   if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
   printf '\n%s%s  %s%s  examples/%s.cpp\n%s\n' "$bold" "$position" "$(title_of "$name")" "$plain" "$name" "$(sentence_of "$name")"
   # What it prints is set off; a program that hangs is a bug, and is ended.
@@ -59,6 +63,10 @@ setup_for core
 configure tour
 targets=(examples)
 if [ ${#chosen[@]} -gt 0 ]; then targets=("${chosen[@]/#/example_}"); else chosen=("${examples[@]}"); fi
+known=$(ninja -C build/tour -t targets all | sed -n 's/^\(example[^:/]*\): phony$/\1/p')
+for target in "${targets[@]}"; do
+  grep -qx "$target" <<<"$known" || die "$target cannot be built here: a library that it needs is missing (build/tour.configure.log says which)"
+done
 build tour "${targets[@]}"
 began=$SECONDS
 position=0
