@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// The cases of asio_test.cpp and asio_boost_test.cpp, which name their Asio `net` and its error code `NetError`.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "sched/universe.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/scope.hpp"
+
+using namespace std::chrono_literals;
+using namespace weft_test;
+using weft::use_fiber;
+
+namespace {
+
+// A context with threads of its own.
+class Threads {
+ public:
+  explicit Threads(int count) {
+    for (int i = 0; i < count; ++i) threads_.emplace_back([this] { context.run(); });
+  }
+  ~Threads() {
+    work_.reset();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  net::io_context context;
+
+ private:
+  net::executor_work_guard<net::io_context::executor_type> work_{context.get_executor()};
+  std::vector<std::thread> threads_;
+};
+
+using Tcp = net::ip::tcp;
+Tcp::endpoint loopback() {
+  return {net::ip::address_v4::loopback(), 0};
+}
+
+// An operation of our own that completes with an exception_ptr, or two values, or nothing but its destruction.
+template <class... Args, class Token, class... Given>
+auto complete_with(net::io_context& context, Token&& token, Given... given) {
+  return net::async_initiate<Token, void(Args...)>(
+      [&context](auto handler, auto... values) {
+        net::post(context, [handler = std::move(handler), values...]() mutable { handler(values...); });
+      },
+      token, given...);
+}
+
+}  // namespace
+
+TEST_CASE(WEFT_TEST_ASIO ": a fiber awaits a timer, and its worker serves others meanwhile [N-081]") {
+  for (const int threads : {1, 3}) {
+    Threads pool(threads);
+    weft::run(workers(1), [&] {
+      std::atomic<int> turns{0};
+      weft::with_nursery([&](weft::Nursery& nursery) {
+        auto other = nursery.spawn([&] {
+          for (;;) {
+            ++turns;
+            weft::yield_now();
+          }
+        });
+        net::steady_timer timer(pool.context, 5ms);
+        const auto begin = std::chrono::steady_clock::now();
+        timer.async_wait(use_fiber);
+        CHECK(std::chrono::steady_clock::now() - begin >= 5ms);
+        CHECK(turns > 0);
+        other.cancel();
+      });
+      // Many at once, completed by any thread.
+      std::atomic<int> fired{0};
+      weft::with_nursery([&](weft::Nursery& nursery) {
+        for (int i = 0; i < 200; ++i)
+          nursery.start([&, i] {
+            net::steady_timer timer(pool.context, std::chrono::microseconds(i * 7 % 50));
+            timer.async_wait(use_fiber);
+            ++fired;
+          });
+      });
+      CHECK(fired == 200);
+    });
+  }
+}
+
+TEST_CASE(WEFT_TEST_ASIO ": an echo over sockets, errors thrown or stored [N-081]") {
+  Threads pool(2);
+  weft::run(workers(2), [&] {
+    Tcp::acceptor acceptor(pool.context, loopback());
+    const Tcp::endpoint where = acceptor.local_endpoint();
+    weft::with_nursery([&](weft::Nursery& nursery) {
+      nursery.start([&] {
+        Tcp::socket client = acceptor.async_accept(use_fiber);
+        char room[64];
+        for (;;) {
+          NetError error;
+          const std::size_t n = client.async_read_some(net::buffer(room), use_fiber[error]);
+          if (error == net::error::eof) break;
+          CHECK_FALSE(error);
+          net::async_write(client, net::buffer(room, n), use_fiber);
+        }
+      });
+      Tcp::socket socket(pool.context);
+      socket.async_connect(where, use_fiber);
+      for (int round = 0; round < 50; ++round) {
+        const std::string text = "round " + std::to_string(round);
+        CHECK(net::async_write(socket, net::buffer(text), use_fiber) == text.size());
+        std::string back(text.size(), ' ');
+        CHECK(net::async_read(socket, net::buffer(back), use_fiber) == text.size());
+        CHECK(back == text);
+      }
+      socket.shutdown(Tcp::socket::shutdown_send);
+      char byte = 0;
+      try {
+        socket.async_read_some(net::buffer(&byte, 1), use_fiber);
+        CHECK(false);
+      } catch (const NetSystemError& error) {
+        CHECK(error.code() == net::error::eof);
+      }
+    });
+    acceptor.close();
+    Tcp::socket refused(pool.context);
+    NetError error;
+    refused.async_connect(where, use_fiber[error]);
+    CHECK(error == net::error::connection_refused);
+    CHECK_THROWS_AS(refused.async_connect(where, use_fiber), NetSystemError);
+  });
+}
+
+TEST_CASE(WEFT_TEST_ASIO ": a cancel crosses: the operation is told, its final completion decides [N-081]") {
+  Threads pool(2);
+  weft::run(workers(2), [&] {
+    Tcp::acceptor acceptor(pool.context, loopback());
+    Tcp::socket near(pool.context);
+    Tcp::socket far(pool.context);
+    weft::with_nursery([&](weft::Nursery& nursery) {
+      nursery.start([&] { far = acceptor.async_accept(use_fiber); });
+      near.async_connect(acceptor.local_endpoint(), use_fiber);
+    });
+    // A deadline, a cancel by hand, of a timer and of a read.
+    net::steady_timer timer(pool.context, 1h);
+    CHECK_FALSE(weft::timeout(2ms, [&] { timer.async_wait(use_fiber); }));
+    char byte = 0;
+    CHECK_FALSE(weft::timeout(2ms, [&] { (void)near.async_read_some(net::buffer(&byte, 1), use_fiber); }));
+    CHECK_FALSE(weft::timeout(2ms, [&] { (void)net::async_read(near, net::buffer(&byte, 1), use_fiber); }));
+    weft::with_nursery([&](weft::Nursery& nursery) {
+      auto task = nursery.spawn([&] { timer.async_wait(use_fiber); });
+      until_parked(task);
+      task.cancel();
+      task.wait();
+      CHECK(task.status() == weft::TaskStatus::cancelled);
+      auto told = nursery.spawn([&] {
+        NetError error;
+        (void)near.async_read_some(net::buffer(&byte, 1), use_fiber[error]);
+        const bool aborted = error == net::error::operation_aborted;
+        try {
+          weft::sleep(1h);
+        } catch (const weft::Cancelled&) {  // at the next point
+          return aborted;
+        }
+        return false;
+      });
+      until_parked(told);
+      told.cancel();
+      CHECK(told.join());
+    });
+    // The socket is whole: nothing was taken.
+    net::async_write(far, net::buffer("x", 1), use_fiber);
+    CHECK(near.async_read_some(net::buffer(&byte, 1), use_fiber) == 1);
+    CHECK(byte == 'x');
+    // Asio's own cancel is its own error, no Cancelled.
+    auto waits = weft::go([&] { timer.async_wait(use_fiber); });
+    until_parked(waits);
+    net::post(pool.context, [&] { timer.cancel(); });
+    CHECK_THROWS_AS(waits.join(), NetSystemError);
+  });
+}
+
+TEST_CASE(WEFT_TEST_ASIO ": operations of all shapes: several values, an exception, none, and one that is given up") {
+  Threads pool(1);
+  weft::run(workers(2), [&] {
+    CHECK(complete_with<int>(pool.context, use_fiber, 7) == 7);
+    CHECK(complete_with<int, std::string>(pool.context, use_fiber, 7, std::string("x")) == std::tuple(7, "x"));
+    complete_with<>(pool.context, use_fiber);
+    complete_with<std::exception_ptr>(pool.context, use_fiber, std::exception_ptr());
+    CHECK_THROWS_AS(complete_with<std::exception_ptr>(pool.context, use_fiber,
+                                                      std::make_exception_ptr(std::out_of_range("inside"))),
+                    std::out_of_range);
+    CHECK(complete_with<NetError, int>(pool.context, use_fiber, NetError(), 3) == 3);
+    // A context that goes with the operation in it.
+    auto gone = std::make_unique<net::io_context>();
+    auto waits = weft::go([&] { return complete_with<int>(*gone, use_fiber, 1); });
+    auto stored = weft::go([&] {
+      NetError error;
+      complete_with<NetError>(*gone, use_fiber[error], NetError());
+      return error == net::error::operation_aborted;
+    });
+    until_parked(waits);
+    until_parked(stored);
+    gone.reset();
+    CHECK_THROWS_AS((void)waits.join(), NetSystemError);
+    CHECK(stored.join());
+  });
+}
