@@ -39,6 +39,7 @@
 #include "weft/payload.hpp"
 #include "weft/pipe.hpp"
 #include "weft/pool.hpp"
+#include "weft/print.hpp"
 #include "weft/process.hpp"
 #include "weft/race.hpp"
 #include "weft/registry.hpp"
