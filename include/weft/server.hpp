@@ -66,7 +66,7 @@ struct ServerOptions {
   std::uint32_t max_connections = 10'000;
   std::chrono::nanoseconds idle = std::chrono::nanoseconds::max();      // for each single wait of a connection
   std::chrono::nanoseconds max_pause = std::chrono::milliseconds(100);  // between attempts to accept, after errors
-  std::function<void(const ServerTrouble&)> on_trouble;  // in the task that it happened to; must not throw
+  std::function<void(const ServerTrouble&)> on_trouble = nullptr;  // in the task that it happened to; must not throw
 };
 
 struct ServerCounts {

@@ -255,6 +255,7 @@ Address Connection::peer() const {
 }
 
 bool Connection::rest() {
+  if (stopping()) return false;
   Activity was = Activity::working;
   return core_.activity.compare_exchange_strong(was, Activity::resting, std::memory_order_acq_rel,
                                                 std::memory_order_relaxed) ||
@@ -263,13 +264,14 @@ bool Connection::rest() {
 
 bool Connection::work() {
   Activity was = Activity::resting;
-  return core_.activity.compare_exchange_strong(was, Activity::working, std::memory_order_acq_rel,
-                                                std::memory_order_relaxed) ||
-         was == Activity::working;
+  const bool goes_on = core_.activity.compare_exchange_strong(was, Activity::working, std::memory_order_acq_rel,
+                                                              std::memory_order_relaxed) ||
+                       was == Activity::working;
+  return goes_on && !stopping();
 }
 
 bool Connection::stopping() const {
-  return core_.activity.load(std::memory_order_relaxed) == Activity::told;
+  return core_.server.stopping.load(std::memory_order_relaxed);
 }
 
 Server::Server(TcpListener listener, ServerOptions options, Handler handler)

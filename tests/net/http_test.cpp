@@ -735,13 +735,15 @@ TEST_CASE("http: a stop answers what is under way with Connection: close, ends w
       stuck.write_all("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
       begun.wait();
       while (server.counts().open != 3) yield_now();
-      server.stop(50ms);
+      server.stop(1h);
       char room[1000];
       CHECK(resting.read(room) == 0);  // at once
       go_on.set();
       CHECK(std::string(room, working.read(room)) ==
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone");
       CHECK(working.read(room) == 0);
+      until([&] { return server.counts().open == 1; });
+      server.stop(0s);
       CHECK(stuck.read_result(room).count() == 0);
       running.join();
       CHECK(server.counts().cut == 1);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "weft/server.hpp"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "doctest/doctest.h"
+#include "io/engines.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/scope.hpp"
+#include "weft/sync_event.hpp"
+
+using namespace weft;
+using namespace weft_test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void echo(Connection& client) {
+  char room[256];
+  std::size_t written = 0;
+  for (;;) {
+    const IoResult got = client.read(room, never);
+    if (got.count() == 0) return;
+    if (!client.write_bytes({room, got.count()}, written, never).ok()) return;
+  }
+}
+
+bool talks(TcpStream& stream) {
+  stream.write_all("ping");
+  char back[4];
+  stream.read_exactly(back);
+  return std::string_view(back, 4) == "ping";
+}
+
+template <class F>
+void with_server(ServerOptions options, Server::Handler handler, F&& body) {
+  Server server(TcpListener::bind(Address::loopback()), std::move(options), std::move(handler));
+  with_nursery([&](Nursery& nursery) {
+    auto running = nursery.spawn([&] { server.run(); });
+    body(server);
+    server.stop(5s);
+    running.join();
+  });
+  CHECK(server.counts().open == 0);
+}
+
+// Answers so many calls of accept by an error.
+class BadAccept {
+ public:
+  BadAccept(int error, int times) : error_(error), times_(times) { detail::sys::set_interceptor(answer, this); }
+  ~BadAccept() { detail::sys::set_interceptor(nullptr, nullptr); }
+  BadAccept(const BadAccept&) = delete;
+  BadAccept& operator=(const BadAccept&) = delete;
+  int calls() const { return calls_.load(); }
+
+ private:
+  static bool answer(const detail::sys::Call& call, long* result, void* context) {
+    auto& mine = *static_cast<BadAccept*>(context);
+    if (call.number != SYS_accept4) return false;
+    ++mine.calls_;
+    if (mine.times_.fetch_sub(1) <= 0) return false;
+    *result = -long{mine.error_};
+    return true;
+  }
+  int error_;
+  std::atomic<int> times_;
+  std::atomic<int> calls_{0};
+};
+
+}  // namespace
+
+TEST_CASE("server: who comes beyond max_connections waits and is not dropped [SERVE-1]") {
+  on_each_engine([] {
+    std::atomic<int> most{0};
+    std::atomic<int> here{0};
+    const auto handler = [&](Connection& client) {
+      const int now_here = ++here;
+      for (int seen = most; seen < now_here && !most.compare_exchange_weak(seen, now_here);) {
+      }
+      echo(client);
+      --here;
+    };
+    with_server({.max_connections = 3}, handler, [&](Server& server) {
+      std::vector<TcpStream> seated;
+      for (int i = 0; i < 3; ++i) seated.push_back(TcpStream::connect(server.local()));
+      for (TcpStream& stream : seated) CHECK(talks(stream));
+      TcpStream fourth = TcpStream::connect(server.local());
+      fourth.write_all("ping");
+      char back[4];
+      CHECK(fourth.read_result(back, std::chrono::steady_clock::now() + 5ms).os_error() == ETIMEDOUT);
+      CHECK(server.counts().full == 1);
+      seated.clear();
+      fourth.read_exactly(back);
+      with_nursery([&](Nursery& nursery) {
+        for (int i = 0; i < 26; ++i)
+          nursery.start([&] {
+            TcpStream stream = TcpStream::connect(server.local());
+            for (int k = 0; k < 5; ++k) CHECK(talks(stream));
+          });
+      });
+      CHECK(server.counts().accepted == 30);
+      CHECK(most.load() == 3);
+    });
+  });
+}
+
+TEST_CASE("server: errors of accept are survived, told once per row, and do not make it spin [SERVE-2]") {
+  for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM}) {
+    // The system call is made by the worker here; a ring makes its own.
+    Runtime runtime(with_engine(IoEngine::epoll, 2));
+    runtime.run([&] {
+      std::atomic<int> told{0};
+      ServerOptions options;
+      options.max_pause = 4ms;
+      options.on_trouble = [&](const ServerTrouble& trouble) {
+        CHECK(trouble.os_error == error);
+        ++told;
+      };
+      with_server(options, echo, [&](Server& server) {
+        const BadAccept bad(error, 6);
+        TcpStream stream = TcpStream::connect(server.local());
+        CHECK(talks(stream));
+        CHECK(bad.calls() <= 9);
+        CHECK(told.load() == 1);
+        CHECK(server.counts().accept_errors == 6);
+      });
+    });
+  }
+}
+
+TEST_CASE("server: without descriptors nobody is dropped; who waits is served once there are some [SERVE-2]") {
+  on_each_engine([] {
+    with_server({.max_pause = 2ms}, echo, [](Server& server) {
+      rlimit before{};
+      getrlimit(RLIMIT_NOFILE, &before);
+      TcpStream first = TcpStream::connect(server.local());
+      CHECK(talks(first));
+      rlimit few = before;
+      few.rlim_cur = static_cast<rlim_t>(first.fd()) + 8;
+      setrlimit(RLIMIT_NOFILE, &few);
+      // Both ends take of the same: some ends are missing on the other side in the end.
+      std::vector<TcpStream> streams;
+      IoResult made;
+      for (;;) {
+        TcpStream next;
+        made = TcpStream::connect_result(next, server.local());
+        if (!made.ok()) break;
+        streams.push_back(std::move(next));
+      }
+      CHECK(made.os_error() == EMFILE);
+      until([&] { return server.counts().accept_errors > 2 || server.counts().open == streams.size() + 1; });
+      CHECK(talks(first));
+      setrlimit(RLIMIT_NOFILE, &before);
+      TcpStream last = TcpStream::connect(server.local());
+      for (TcpStream& stream : streams) CHECK(talks(stream));
+      CHECK(talks(last));
+    });
+  });
+}
+
+TEST_CASE("server: what a handler throws ends its connection, is counted and told, and the others go on [SERVE-3]") {
+  on_each_engine([] {
+    std::mutex mutex;
+    std::vector<std::string> told;
+    ServerOptions options;
+    options.on_trouble = [&](const ServerTrouble& trouble) {
+      const std::lock_guard guard(mutex);
+      try {
+        std::rethrow_exception(trouble.error);
+      } catch (const std::exception& error) {
+        told.emplace_back(error.what());
+      }
+      CHECK(trouble.peer.port() != 0);
+    };
+    std::atomic<int> number{0};
+    const auto handler = [&](Connection& client) {
+      if (++number % 2 == 0) throw std::runtime_error("odd");
+      echo(client);
+    };
+    with_server(options, handler, [&](Server& server) {
+      for (int i = 0; i < 10; ++i) {
+        TcpStream stream = TcpStream::connect(server.local());
+        if (i % 2 == 0) {
+          CHECK(talks(stream));
+        } else {
+          char byte = 0;
+          CHECK(stream.read_result({&byte, 1}).count() == 0);
+        }
+      }
+      while (server.counts().open != 0) yield_now();
+      CHECK(server.counts().failed == 5);
+    });
+    CHECK(told == std::vector<std::string>(5, "odd"));
+  });
+}
+
+TEST_CASE("server: who is silent for the idle time gets ETIMEDOUT, counted from what was said last") {
+  on_each_engine([] {
+    std::atomic<int> ended{0};
+    const auto handler = [&](Connection& client) {
+      char room[16];
+      IoResult got;
+      std::size_t written = 0;
+      while ((got = client.read(room, never)).count() != 0)
+        (void)client.write_bytes({room, got.count()}, written, never);
+      if (got.os_error() == ETIMEDOUT) ++ended;
+    };
+    with_server({.idle = 30ms}, handler, [&](Server& server) {
+      TcpStream silent = TcpStream::connect(server.local());
+      char byte = 0;
+      const auto before = std::chrono::steady_clock::now();
+      silent.write_all("x");
+      CHECK(silent.read({&byte, 1}) == 1);
+      CHECK(silent.read_result({&byte, 1}).count() == 0);
+      CHECK(std::chrono::steady_clock::now() - before >= 30ms);
+      CHECK(ended.load() == 1);
+    });
+  });
+}
+
+TEST_CASE("server: stop ends who rests at once, lets who works go on, and cancels the rest after the grace [SERVE-4]") {
+  on_each_engine([] {
+    SyncEvent finish;
+    std::atomic<int> working{0};
+    std::atomic<int> told{0};
+    const auto handler = [&](Connection& client) {
+      char what = 0;
+      std::size_t written = 0;
+      if (!client.rest()) {
+        ++told;
+        return;
+      }
+      const IoResult got = client.read({&what, 1}, never);
+      const bool last = !client.work();
+      if (got.count() == 0) {
+        if (last) ++told;
+        return;
+      }
+      ++working;
+      if (what == 'w') finish.wait();
+      if (what == 's') sleep(1h);
+      if (client.stopping()) ++told;
+      (void)client.write_bytes("done", written, never);
+    };
+    for (const bool hurried : {false, true}) {
+      finish.reset();
+      working = told = 0;
+      Server server(TcpListener::bind(Address::loopback()), {}, handler);
+      with_nursery([&](Nursery& nursery) {
+        auto running = nursery.spawn([&] { server.run(); });
+        TcpStream resting = TcpStream::connect(server.local());
+        TcpStream works = TcpStream::connect(server.local());
+        TcpStream sleeps = TcpStream::connect(server.local());
+        works.write_all("w");
+        sleeps.write_all("s");
+        while (working != 2 || server.counts().open != 3) yield_now();
+        yield_now();
+        char room[4];
+        if (hurried) {
+          server.stop(1h);
+          CHECK(resting.read_result(room).count() == 0);
+        }
+        finish.set();
+        works.read_exactly(room);
+        CHECK(std::string_view(room, 4) == "done");
+        until([&] { return server.counts().open == (hurried ? 1U : 2U); });
+        server.stop(hurried ? 0s : 20ms);  // again, or for the first time
+        CHECK(resting.read_result(room).count() == 0);
+        CHECK(sleeps.read_result(room).count() == 0);
+        running.join();
+      });
+      CHECK(server.counts().cut == 1);
+      CHECK(server.counts().open == 0);
+      CHECK(told.load() == (hurried ? 2 : 1));
+    }
+  });
+}
+
+TEST_CASE("server: its end does not depend on who is there: nobody, a full house, a run that is cancelled") {
+  on_each_engine([] {
+    with_server({}, echo, [](Server& server) { CHECK(server.counts().accepted == 0); });
+    // Full, and one more at the door.
+    Server full(TcpListener::bind(Address::loopback()), {.max_connections = 1}, echo);
+    with_nursery([&](Nursery& nursery) {
+      auto running = nursery.spawn([&] { full.run(); });
+      TcpStream first = TcpStream::connect(full.local());
+      CHECK(talks(first));
+      TcpStream second = TcpStream::connect(full.local());
+      full.stop(10ms);
+      running.join();
+      char byte = 0;
+      CHECK(second.read_result({&byte, 1}).count() == 0);
+    });
+    Server cancelled(TcpListener::bind(Address::loopback()), {}, echo);
+    CHECK_FALSE(timeout(10ms, [&] { cancelled.run(); }));
+    CHECK(cancelled.counts().open == 0);
+  });
+}
