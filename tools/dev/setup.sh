@@ -10,8 +10,8 @@
 #: WEFT_NO_SETUP=1 makes the other words skip this step.
 
 packages_core=(g++ cmake ninja-build libssl-dev)
-packages_test=(python3 doctest-dev librapidcheck-dev clang-19 clang-format-19 clang-tidy-19 ccache pkg-config spin openssl libasio-dev)
-packages_full=(libclang-rt-19-dev valgrind qemu-user g++-aarch64-linux-gnu libc6-dev-arm64-cross gdb gcovr
+packages_test=(python3 curl doctest-dev librapidcheck-dev clang-19 clang-format-19 clang-tidy-19 ccache pkg-config spin openssl libasio-dev)
+packages_full=(wrk libclang-rt-19-dev valgrind qemu-user g++-aarch64-linux-gnu libc6-dev-arm64-cross gdb gcovr
   libboost-context1.81-dev libboost1.81-dev)
 packages_bench=(libboost-context1.81-dev libboost-coroutine1.81-dev libtbb-dev golang-go)
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The HTTP example under load, for minutes: load.py PROGRAM --minutes N --engine epoll|uring
+
+Rounds of wrk with 100, 1,000 and 10,000 connections, beside clients that are slow, half open, or killed in the middle
+of a request. After each round the server must be back at the descriptors that it had, and in the end at the memory that
+it had in the beginning: after a warm-up, because the stacks and the memory of 10,000 connections stay with the program
+once they were used, and which of them are used differs from round to round. Prints what it measured.
+"""
+import argparse
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from program import Program, raise_limit, read_answer, request
+
+ROUND = ((100, 4), (1000, 4), (10000, 8))  # connections, seconds
+SLOW = 40
+HALF_OPEN = 100
+KILLED = 4
+WARM_UP = 12  # rounds of 10,000 connections
+MOST_GROWTH = 1.05
+
+
+def wrk(server, connections, seconds):
+    done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s", server.url + "/"],
+                          capture_output=True, text=True, timeout=seconds + 60, check=True, preexec_fn=raise_limit)
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout).group(1))
+    errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", done.stdout)
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
+    assert bad is None, done.stdout
+    assert errors is None, done.stdout
+    assert rate > 0, done.stdout
+    return rate
+
+
+class Nuisance:
+    """Clients that do not behave, for the time of a round."""
+
+    def __init__(self, server):
+        self.server = server
+        self.slow = [server.connect() for _ in range(SLOW)]
+        self.half_open = [server.connect() for _ in range(HALF_OPEN)]
+        for number, client in enumerate(self.half_open):
+            if number % 4 == 1:
+                client.sendall(b"GET / HTTP/1.1\r\nHo")
+            if number % 4 == 2:
+                client.sendall(request("/length", "Content-Length: 1000", method="POST", body=b"x" * 10))
+            if number % 4 == 3:
+                client.sendall(b"GET / HTTP/1.1\r\n")
+                client.shutdown(socket.SHUT_WR)
+        self.killed = []
+        self.text = request("/") * 100
+        self.sent = 0
+
+    def step(self):
+        """Some bytes of the slow ones; some more who are killed in the middle of a body, or of an answer."""
+        for client in self.slow:
+            try:
+                client.sendall(self.text[self.sent:self.sent + 3])
+            except OSError:
+                pass  # its time was up
+        self.sent += 3
+        for _ in range(KILLED):
+            url = self.server.url + ("/echo" if len(self.killed) % 2 else "/length")
+            sends = ["curl", "-s", "-o", "/dev/null", "--limit-rate", "50K", "--max-time", "60", "-T", "-",
+                     "-H", "Transfer-Encoding: chunked", url]
+            self.killed.append(subprocess.Popen(sends, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL))
+            try:
+                self.killed[-1].stdin.write(b"x" * 60000)
+                self.killed[-1].stdin.flush()
+            except OSError:
+                pass
+        for process in self.killed[:-KILLED]:
+            self.end(process)
+        del self.killed[:-KILLED]
+
+    @staticmethod
+    def end(process):
+        process.send_signal(signal.SIGKILL)
+        try:
+            process.stdin.close()
+        except OSError:
+            pass
+        process.wait()
+
+    def close(self):
+        for process in self.killed:
+            self.end(process)
+        for client in self.slow + self.half_open:
+            client.close()
+
+
+def settled(server, fds):
+    """Waits until it has no more descriptors than that."""
+    end = time.monotonic() + 30
+    while server.fds() > fds:
+        assert time.monotonic() < end, f"{server.fds()} descriptors, {fds} before"
+        time.sleep(0.05)
+
+
+def one_round(server, rates):
+    nuisance = Nuisance(server)
+    try:
+        for connections, seconds in ROUND:
+            nuisance.step()
+            rates.setdefault(connections, []).append(wrk(server, connections, seconds))
+        nuisance.step()
+    finally:
+        nuisance.close()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--engine", default="epoll")
+    options = parser.parse_args()
+    raise_limit()
+    with Program(options.program, options.engine) as server:
+        with server.connect() as client:  # so that all is there that it ever opens
+            client.sendall(request("/"))
+            read_answer(client)
+        time.sleep(0.2)
+        fds = server.fds()
+        for _ in range(WARM_UP):
+            wrk(server, 10000, 1)
+            settled(server, fds)
+        print(f"warm: {fds} fds, {server.resident_kib()} KiB resident", flush=True)
+        rates = {}
+        sizes = []
+        end = time.monotonic() + 60 * options.minutes
+        while time.monotonic() < end or len(sizes) < 3:
+            one_round(server, rates)
+            settled(server, fds)
+            sizes.append(server.resident_kib())
+            print(f"round {len(sizes)}: {server.fds()} fds, {sizes[-1]} KiB resident", flush=True)
+        for connections, measured in rates.items():
+            measured.sort()
+            print(f"{connections} connections: {measured[len(measured) // 2]:.0f} requests/s "
+                  f"({measured[0]:.0f} to {measured[-1]:.0f})")
+        early, late = max(sizes[:2]), min(sizes[-2:])
+        print(f"{options.engine}: {len(sizes)} rounds, resident {early} KiB in the first two, {late} in the last two")
+        assert late <= early * MOST_GROWTH, f"it has grown from {early} to {late} KiB"
+        # The end, with everybody there.
+        nuisance = Nuisance(server)
+        nuisance.step()
+        server.ask_to_end()
+        server.expect_end()
+        nuisance.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
