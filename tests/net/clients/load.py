@@ -126,7 +126,7 @@ def main():
         time.sleep(0.2)
         fds = server.fds()
         for _ in range(WARM_UP):
-            wrk(server, 10000, 1)
+            wrk(server, 10000, 3)
             settled(server, fds)
         print(f"warm: {fds} fds, {server.resident_kib()} KiB resident", flush=True)
         rates = {}
