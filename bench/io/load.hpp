@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What: the other side of an echo server: so many connections, one 64-byte question in flight on each, from a thread on
-// a processor of its own, by a plain epoll loop. The same for every contestant.
+// What: the other side of a server: so many connections, one question in flight on each, from a thread on a processor
+// of its own, by a plain epoll loop. The same for every contestant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <future>
+#include <string>
 
 namespace bench {
 
@@ -20,5 +24,21 @@ void pin_to(unsigned cpu);
 // Processor time of the thread that called serve_here(), per answered question, while the clients are measured.
 // `serve(listener)`: runs on a thread of its own; accepts `connections` and serves them until they close.
 Load measure_echo(unsigned connections, void (*serve)(int listener, unsigned connections));
+
+// A server that says where it is and how it is ended.
+struct Served {
+  std::uint16_t port = 0;
+  std::function<void()> stop;
+};
+using ServedPromise = std::promise<Served>;
+
+struct Talk {
+  std::string question;
+  std::size_t answer = 0;  // bytes
+};
+// `serve`: runs on a thread of its own until it is stopped.
+Load measure_talk(const Talk& talk, unsigned connections, void (*serve)(ServedPromise&));
+// Connections that are made, greeted by a byte, and reset, so many at once: how many per second.
+Load measure_arrivals(unsigned at_once, void (*serve)(ServedPromise&));
 
 }  // namespace bench
