@@ -47,13 +47,13 @@ class PageTest(unittest.TestCase):
         self.page = self.folder / "two.md"
         self.page.write_text(TWO)
 
-    def run_page(self, script, accept=False):
+    def run_page(self, script, accept=False, frames=True):
         program = self.folder / "program"
         program.write_text("#!/bin/sh\n" + script)
         program.chmod(0o755)
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            code = page.run(self.page, str(program), [], accept, False)
+            code = page.run(self.page, str(program), [], accept=accept, frames=frames)
         return code, said.getvalue()
 
     GOOD = """case $1 in
@@ -98,6 +98,13 @@ esac
         self.assertEqual(self.run_page(self.GOOD.replace("main.cpp:7", "main.cpp:8"))[0], 1)
         self.assertEqual(self.run_page(self.GOOD.replace("waits", "sleeps"))[0], 1)
         self.assertEqual(self.run_page(self.GOOD.replace("at 0x1234", "at 0x1234; echo more"))[0], 1)
+
+    def test_without_frames_lines_are_numbers_and_blocks_with_frames_are_left_out(self):
+        self.assertEqual(self.run_page(self.GOOD.replace("main.cpp:7", "main.cpp:8"), frames=False)[0], 0)
+        self.assertEqual(self.run_page(self.GOOD.replace("main.cpp:7", "other.cpp:7"), frames=False)[0], 1)
+        self.page.write_text(TWO.replace("```cpp plain", "```cpp frames plain"))
+        self.assertEqual(self.run_page("echo hello", frames=False)[0], 0)
+        self.assertEqual(self.run_page("echo hello", frames=True)[0], 1)
 
     def test_a_signal_is_the_exit_code_that_a_shell_shows(self):
         code, said = self.run_page(self.GOOD.replace("echo hello", "kill -SEGV $$"))

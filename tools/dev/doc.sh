@@ -29,5 +29,5 @@ build dev "${pages[@]/#/weft_doc_}"
 for page in "${pages[@]}"; do
   file=docs/book/$page.md
   [ "$page" != readme ] || file=README.md
-  python3 tools/docs/page.py run "${accept[@]}" "$file" "build/dev/docs/weft_doc_$page" || [ ${#accept[@]} -gt 0 ]
+  python3 tools/docs/page.py run --frames "${accept[@]}" "$file" "build/dev/docs/weft_doc_$page" || [ ${#accept[@]} -gt 0 ]
 done
