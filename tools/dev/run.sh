@@ -7,7 +7,7 @@
 
 # The first sentence of the comment that opens an example.
 sentence_of() {
-  awk 'NR > 1 { if (!/^\/\//) exit; sub(/^\/\/ ?/, ""); printf "%s%s", gap, $0; gap = " " }' "$ROOT/examples/$1.cpp" |
+  awk 'NR > 1 { if (!/^\/\/ [^ ]/) exit; sub(/^\/\/ ?/, ""); printf "%s%s", gap, $0; gap = " " }' "$ROOT/examples/$1.cpp" |
     sed 's/\([.:]\) [A-Z].*/\1/; s/[.:]$//'
 }
 number_of() { echo $((10#${1%%_*})); }
