@@ -20,6 +20,7 @@
 #include <chrono>
 
 #include "weft/detail/mutex_core.hpp"
+#include "weft/detail/point.hpp"
 #include "weft/detail/rw_mutex_core.hpp"
 #include "weft/detail/wait_core.hpp"
 #include "weft/detail/worker_core.hpp"
@@ -36,6 +37,7 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void lock() {
+    detail::point("lock");
     if (!core_.try_lock(detail::this_task())) [[unlikely]]
       (void)lock_slow(seam::no_deadline, detail::Raise::yes);
     detail::check_locked(this, true);
@@ -64,6 +66,7 @@ class Mutex {
   // Never throws: a task that is asked to stop gets `cancelled`, and has not locked it.
   WaitResult lock_result(
       std::chrono::steady_clock::time_point when = std::chrono::steady_clock::time_point::max()) noexcept {
+    detail::point("lock");
     const WaitResult result = core_.try_lock(detail::this_task())
                                   ? WaitResult::done
                                   : lock_slow(detail::deadline_at(when), detail::Raise::quietly);
@@ -74,6 +77,7 @@ class Mutex {
  private:
   friend class CondVar;
   bool lock_before(std::int64_t deadline) {
+    detail::point("lock");
     const bool had = core_.try_lock(detail::this_task()) || lock_slow(deadline, detail::Raise::yes) == WaitResult::done;
     if (had) detail::check_locked(this, true);
     return had;
@@ -137,6 +141,7 @@ class RwMutex {
     return take(side, deadline, detail::Raise::yes) == WaitResult::done;
   }
   WaitResult take(detail::RwSide side, std::int64_t deadline, detail::Raise raise) {
+    detail::point("lock");
     if (side == detail::RwSide::write ? try_lock() : core_.try_lock_shared()) [[likely]]
       return WaitResult::done;
     return take_slow(side, deadline, raise);

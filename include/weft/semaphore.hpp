@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "weft/detail/point.hpp"
 #include "weft/detail/semaphore_core.hpp"
 #include "weft/detail/wait_core.hpp"
 #include "weft/scope.hpp"
@@ -48,6 +49,7 @@ class Semaphore {
 
  private:
   WaitResult take(std::uint32_t count, std::int64_t deadline, detail::Raise raise) {
+    detail::point("acquire");
     if (core_.try_acquire(count)) return WaitResult::done;
     return take_slow(count, deadline, raise);
   }

@@ -23,6 +23,7 @@
 #include "sched/run_blocking.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
+#include "weft/detail/point.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -107,11 +108,14 @@ void run_blocking(BlockingCall& call) {
 void run_blocking(BlockingCall& call, Raise raise) {
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker == nullptr) return call.run(&call);
+  if (points_are_on) [[unlikely]]
+    come_to_point("blocking");
   TaskCore& self = *task_here();
   WaitInfo info{"blocking", &call, nullptr};
   info.outside = true;
   begin_wait(self, info, seam::no_deadline, raise);  // a cancelled task does not begin
   self.wait = nullptr;
+  if (worker->runtime->director != nullptr) return call.run(&call);  // one step: a simulation has no other threads
   const Outside outside(*worker->runtime);
   PoolCall job;
   job.run = run_on_pool;

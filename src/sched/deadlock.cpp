@@ -139,11 +139,13 @@ class Waits {
     external = gathering.external;
     return gathering.all;
   }
-  // Whoever waits now, and those in whose place somebody waits.
-  void gather_all() {
-    Gathering gathering{this, true, false};
+  // Whoever waits now, and those in whose place somebody waits. `only`: in this runtime, which stands still.
+  void gather_all(const RuntimeCore* only = nullptr) {
+    Gathering gathering{this, true, false, only};
     for_each_record(
         [](TaskCore* task, void* context) {
+          const RuntimeCore* wanted = static_cast<Gathering*>(context)->only;
+          if (wanted != nullptr && !is_parked_in(*task, *wanted)) return;
           TaskView view;
           if (view_task(task, view) && (view.parked() || view.moment.state() == TaskState::joining))
             static_cast<Gathering*>(context)->waits->add(std::move(view));
@@ -182,7 +184,12 @@ class Waits {
     Waits* waits;
     bool all;
     bool external;
+    const RuntimeCore* only = nullptr;
   };
+  static bool is_parked_in(const TaskCore& task, const RuntimeCore& runtime) {
+    return task.word.look().state() == TaskState::parking && !(task.flags & task_thread) && task.root != nullptr &&
+           task.root->worker != nullptr && task.root->worker->runtime == &runtime;
+  }
   struct Edge {
     std::size_t to;
     std::string how;
@@ -454,6 +461,21 @@ void DeadlockWatch::act(const std::string& report) {
     runtime_.deadlock_told_again = true;
     sys::write_all(2, "weft: asked to stop because of a deadlock, and again: " + report);
   }
+}
+
+namespace {
+
+std::string told(const Waits& waits) {
+  return std::to_string(waits.count()) + (waits.count() == 1 ? " task waits" : " tasks wait") + ":\n" + waits.list() +
+         waits.cycles(false);
+}
+
+}  // namespace
+
+std::string waits_of(const RuntimeCore& runtime) {
+  Waits waits;
+  waits.gather_all(&runtime);
+  return told(waits);
 }
 
 bool external_wait_about() {

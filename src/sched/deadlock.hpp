@@ -26,6 +26,9 @@ void refuse_lonely_wait(const WaitInfo& info);
 
 bool external_wait_about();
 
+// "3 tasks wait:", each with what for, and the cycles among them: of this runtime, by the thread that drives it.
+std::string waits_of(const RuntimeCore& runtime);
+
 class DeadlockWatch {
  public:
   explicit DeadlockWatch(RuntimeCore& runtime) : runtime_(runtime) {}

@@ -9,6 +9,7 @@
 #include "fiber/bindings.hpp"
 #include "fiber/fp_words.hpp"
 #include "fiber/virtual_core.hpp"
+#include "sched/director.hpp"
 #include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
 #include "sched/job.hpp"
@@ -18,6 +19,7 @@
 #include "sched/search.hpp"
 #include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
+#include "weft/detail/point.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -52,7 +54,7 @@ void run_task(FiberCore* core, TaskCore* task) {
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     refuse_if_forked(*core);
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
-    core->alert.store(0, std::memory_order_relaxed);
+    core->alert.store(core->alert.load(std::memory_order_relaxed) & alert_directed, std::memory_order_relaxed);
   }
   if (core->user_destroy != nullptr) [[unlikely]]
     std::exchange(core->user_destroy, nullptr)(std::exchange(core->user_slot, nullptr));
@@ -309,6 +311,7 @@ void run_entry(Worker& worker, Entry entry) {
           task != nullptr && (task->flags & task_own_stack) ? stack_wish(*task) : worker.runtime->options.stack_size;
       FiberCore* core = create_virtual_core(*worker.carrier, size, core_loop);
       ++worker.counters.cores_made;
+      if (worker.runtime->director != nullptr) core->alert.store(alert_directed, std::memory_order_relaxed);
       if (task != nullptr && (task->flags & task_own_stack)) {
         task->flags = static_cast<std::uint16_t>((task->flags & ~task_own_stack) | task_big_stack);
       } else {
@@ -326,6 +329,14 @@ void run_entry(Worker& worker, Entry entry) {
     }
   }
   leave_for(worker, worker.loop, entry);
+}
+
+void directed_loop(Worker& worker) {
+  worker.enter(WorkerState::active);
+  while (const Entry entry = worker.runtime->director->next(worker)) {
+    ++worker.counters.dispatches;
+    run_entry(worker, entry);
+  }
 }
 
 void push_pinned(RuntimeCore& runtime, const Worker* here, TaskCore* task) {
@@ -425,6 +436,7 @@ void inject(RuntimeCore& runtime, Entry entry) {
 
 void push_shared(WorkerCore* worker, Entry entry) {
   inject(*worker->runtime, entry);
+  point("spawn");
 }
 
 void wake_searcher(WorkerCore* worker) {
@@ -436,6 +448,10 @@ void wake_searcher(WorkerCore* worker) {
 
 void requeue_yielder(Worker& worker, TaskCore* task) {
   const Entry entry(task, entry_task);
+  if (Director* director = worker.runtime->director; director != nullptr && director->sent_away == task) [[unlikely]] {
+    director->sent_away = nullptr;  // [DIR-2]
+    return;
+  }
   if (task->strand != nullptr) {
     StrandCore* strand = task->strand;
     enter_strand(*worker.runtime, &worker, task);

@@ -48,6 +48,8 @@ enum class Until : std::uint8_t {
   polled,     // worker 0 in poll(): something has run and nothing is ready, or the deadline has passed
 };
 void worker_loop(Worker& worker, Until until);
+// The same for a directed runtime, until its director says that it is over.
+void directed_loop(Worker& worker);
 
 // From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
 void run_body(TaskCore* task);

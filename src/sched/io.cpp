@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fiber/bindings.hpp"
+#include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/io_door.hpp"
 #include "sched/park_while.hpp"
@@ -200,6 +201,7 @@ TimerToken RuntimeCore::arm_timer(std::chrono::steady_clock::time_point when, co
 IoResult RuntimeCore::submit(IoRequest& request) {
   if (virtual_time == nullptr) [[likely]]
     return io_submit(*this, request);
+  if (director != nullptr) return director->submit(request);
   const Outside outside_now(*this);
   return io_submit(*this, request);
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "sched/deadlock.hpp"
+#include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/fork.hpp"
 #include "sched/lock_check.hpp"
@@ -98,6 +99,8 @@ void offer_wait(const WaitInfo& info, std::int64_t deadline) {
 }
 
 void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Raise raise) {
+  if (raise != Raise::no && (task.root->alert.load(std::memory_order_relaxed) & alert_directed)) [[unlikely]]
+    come_to_suspension(task, info.kind);
   if (raise == Raise::yes) {
     checkpoint();
     if (cancel_pending(task)) raise_if_cancelled(task);
@@ -196,8 +199,7 @@ namespace {
 [[gnu::noinline]] void yield_slow(FiberCore* self) {
   TaskCore& task = *task_here();
   refuse_if_forked(*self->root);
-  checkpoint();
-  if (cancel_pending(task)) raise_if_cancelled(task);
+  look_here("yield");
   if (self->root->worker == nullptr) return seam::yield_thread();
   if (self->root->alert.load(std::memory_order_relaxed) & alert_held) [[unlikely]]
     report_held(task);
@@ -205,6 +207,14 @@ namespace {
 }
 
 }  // namespace
+
+void look_here(const char* kind) {
+  TaskCore& task = *task_here();
+  if (task.root != nullptr && (task.root->alert.load(std::memory_order_relaxed) & alert_directed))
+    come_to_suspension(task, kind);
+  checkpoint();
+  if (cancel_pending(task)) raise_if_cancelled(task);
+}
 
 void yield_task() {
   FiberCore* self = current_core();

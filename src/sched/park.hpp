@@ -40,6 +40,9 @@ bool cancel_due(TaskCore& task);
 // Ends one wait of a task, with nothing to bring. False: that wait is over.
 bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason);
 
+// Raises what is pending, and does not wait.
+void look_here(const char* kind);
+
 void yield_task();
 // The suspension point: raises what is pending first.
 void yield_and_look();

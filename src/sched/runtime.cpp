@@ -11,6 +11,7 @@
 #include "fiber/failure.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/blocking_pool.hpp"
+#include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/dump.hpp"
 #include "sched/dump_signal.hpp"
@@ -27,6 +28,7 @@
 #include "sched/sysmon.hpp"
 #include "sched/task_end.hpp"
 #include "weft/deadlock.hpp"
+#include "weft/detail/point.hpp"
 #include "weft/dump.hpp"
 #include "weft/fiber.hpp"
 #include "weft/lock_check.hpp"
@@ -188,6 +190,7 @@ void launch(RuntimeCore& runtime, Worker* worker, TaskCore* task, bool young) {
   if (task->flags & task_pinned) return push_pinned(runtime, worker, task);
   if (young && worker != nullptr) return push_young(worker, entry);
   inject(runtime, entry);
+  if (worker != nullptr) point("spawn");
 }
 
 void refuse_nested_run() {
@@ -363,6 +366,24 @@ void Runtime::drive(TaskCore* task) {
   }
   if (!report.empty()) throw Deadlock(report);
 }
+
+namespace detail {
+
+void drive_directed(RuntimeCore& runtime) {
+  if (this_worker() != nullptr) refuse_nested_run();
+  bool free = false;
+  if (!runtime.running.compare_exchange_strong(free, true, std::memory_order_acquire))
+    throw RuntimeError(RuntimeErrc::busy, "another thread drives this runtime");
+  {
+    Worker& mine = runtime.worker(0);
+    mine.look_mask.store(0, std::memory_order_relaxed);  // [DIR-1]
+    const AsWorker as(mine);
+    directed_loop(mine);
+  }
+  runtime.running.store(false, std::memory_order_release);
+}
+
+}  // namespace detail
 
 using Time = std::chrono::steady_clock::time_point;
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sched/director.hpp"
 #include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 
@@ -239,6 +240,8 @@ void push_elsewhere(RuntimeCore& runtime, TaskCore* task) {
 
 void wake_from_outside(RuntimeCore& runtime, TaskCore* task) {
   const Entry entry(task, entry_task);
+  if (runtime.director != nullptr) [[unlikely]]
+    runtime.director->woken_from_outside();
   if (runtime.options.migration_check) return push_elsewhere(runtime, task);
   Worker& last = runtime.worker(task->last_worker);
   // Towards the worker it ran on, if that one is awake and keeps up; else whoever has time.

@@ -9,6 +9,7 @@
 // Rejected: the wheels of the workers (they round to 65 us, and know no order among them).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,6 +33,10 @@ class VirtualTime {
   // To the next deadline, unless that is after `limit`. Who is due goes to `into`, in order, but for those that are
   // queued already (pinned, of a strand). False: the time has not moved.
   bool step(std::int64_t limit, Chain& into, std::size_t& count);
+  // To a time at which something else happens, before any of the deadlines. Never back.
+  void move_to(std::int64_t when) {
+    now_.store(std::max(when, now_.load(std::memory_order_relaxed)), std::memory_order_release);
+  }
 
  private:
   void insert(TaskCore& task, std::int64_t deadline);

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "weft/detail/gate_wait.hpp"
+#include "weft/detail/point.hpp"
 #include "weft/latch.hpp"
 #include "weft/wait_group.hpp"
 
@@ -17,6 +18,7 @@ WaitResult wait_at_gate(GateCore& gate, const char* kind, const void* object, st
     WaitInfo info() const { return info_; }
     WaitInfo info_;
   };
+  point(kind);
   Wait wait(gate, {kind, object, nullptr});
   return wait_on(wait, deadline, raise);
 }

@@ -10,6 +10,7 @@
 #include "sched/park.hpp"
 #include "sched/waiters.hpp"
 #include "weft/detail/channel_wait.hpp"
+#include "weft/detail/point.hpp"
 #include "weft/detail/select_case.hpp"
 
 namespace weft::inline v0::detail {
@@ -110,6 +111,7 @@ SelectEnd run_select(const SelectPlan& plan) {
       }
     }
   }
+  point("select");
   SelectWait wait(plan, flags);
   if (wait.try_complete()) return {wait.won(), WaitEnd::done};
   if (otherwise != SelectOf<TaskCore>::nobody) return {otherwise, WaitEnd::done};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Relaxed: alerts are raised where they matter; a task's own deadline, before its ticket.
+#include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "sched/virtual_time.hpp"
+#include "weft/detail/point.hpp"
 #include "weft/detail/wait_core.hpp"
 
 namespace weft::inline v0 {
@@ -72,6 +74,10 @@ const TaskCore* running_task() {
 }
 
 void take_turn() {
+  if (points_are_on && director_here() != nullptr) [[unlikely]] {
+    come_to_point("turn");
+    return look_here("turn");
+  }
   yield_and_look();
 }
 

@@ -36,6 +36,7 @@
 #include <string>
 #include <utility>
 
+#include "weft/detail/point.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/wait_list.hpp"
 
@@ -121,7 +122,7 @@ class ChannelCoreOf {
   bool turn_due() {
     const std::uint32_t turn = turns_ + 1;
     turns_ = turn;
-    return turn % 64 == 0;
+    return (turn & turn_mask) == 0;
   }
 
   // --- One look. `woken` is to be delivered afterwards.

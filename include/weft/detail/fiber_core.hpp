@@ -89,6 +89,7 @@ enum Alert : std::uint32_t {
   alert_scope = 4,      // a fiber that is no root has opened a scope: it must not be left suspended in it
   alert_held = 8,       // lock_check: a std::mutex is held
   alert_forked = 16,    // this is the child of a fork(): nothing may wait any more
+  alert_directed = 32,  // a simulation is told of every wait
 };
 
 // Where a fiber stands, in one word that resume can compare: the number of its root, its depth below it, and Above.

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// Relaxed: what one thread does.
+#include "sim/universe.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "sched/deadlock.hpp"
+#include "sched/dispatch.hpp"
+#include "sched/io.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/scope.hpp"
+#include "sched/strand.hpp"
+#include "weft/detail/point.hpp"
+#include "weft/dump.hpp"
+#include "weft/runtime.hpp"
+
+namespace weft::inline v0::detail {
+namespace {
+
+// Points are on while some run of the process goes on.
+class PointsOn {
+ public:
+  PointsOn() { change(1); }
+  ~PointsOn() { change(-1); }
+  PointsOn(const PointsOn&) = delete;
+  PointsOn& operator=(const PointsOn&) = delete;
+
+ private:
+  static void change(int by) {
+    static seam::Mutex mutex;
+    static int runs = 0;
+    const std::lock_guard guard(mutex);
+    runs += by;
+    points_are_on = runs != 0;
+    turn_mask = runs != 0 ? 0 : 63;
+  }
+};
+
+RuntimeOptions options_for(const Choices& choices) {
+  RuntimeOptions options;
+  options.workers = 1;
+  options.max_workers = 1;
+  options.policy = RuntimeOptions::Policy::global;
+  options.clock = RuntimeOptions::Clock::virtual_;
+  options.sysmon = false;
+  options.in_place = false;
+  options.seed = choices.seed() * 2 + 1;  // 0 would be a random one
+  return options;
+}
+
+std::string describe(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+}  // namespace
+
+Universe* universe_here() noexcept {
+  return dynamic_cast<Universe*>(director_here());
+}
+
+Universe::Universe(const ChoicePlan& plan, const sim::Options& options)
+    : options_(options),
+      choices_(plan),
+      strategy_(plan.seed, options_, choices_.random(ChoiceStream::schedule)),
+      step_limit_(options.max_steps) {}
+
+Universe::~Universe() = default;
+
+void Universe::run(const std::function<void()>& f) {
+  const PointsOn points;
+  auto runtime = std::make_unique<Runtime>(options_for(choices_));
+  runtime_ = &runtime->core();
+  runtime_->director = this;
+  const std::uint64_t undelivered = undelivered_values();
+  Task<void> main = runtime->go(
+      [this, &f] {
+        try {
+          f();
+        } catch (const sim::CheckFailed& failed) {
+          fail(sim::Failure::check, failed.what());
+        } catch (const Cancelled& cancelled) {
+          if (!asked_) fail(sim::Failure::exception, cancelled.what());
+        } catch (...) {
+          fail(sim::Failure::exception, describe(std::current_exception()));
+        }
+      },
+      {.name = "f"});
+  main_ = main.core();
+  drive_directed(*runtime_);
+  if (abandoned_) {
+    // Its stacks cannot be left in order: it stays, with all it holds.
+    [[maybe_unused]] const Runtime* left = runtime.release();
+    [[maybe_unused]] const auto* handle = new Task<void>(std::move(main));
+    return;
+  }
+  if (stranger_.load(std::memory_order_relaxed))
+    fail(sim::Failure::thread,
+         "a thread outside of the simulation has woken a task of it: when it comes no seed can tell");
+  if (runtime->detached_failures() != 0) fail(sim::Failure::exception, "a detached task failed, see stderr");
+  if (const std::uint64_t values = undelivered_values() - undelivered;
+      values != 0 && !options_.values_may_stay && !asked_)
+    fail(sim::Failure::leak, std::to_string(values) + " values were sent and received by nobody");
+  for (const auto& [name, count] : held_)
+    if (count != 0) fail(sim::Failure::leak, "\"" + name + "\" is held " + std::to_string(count) + " times at the end");
+  time_ = time_of(*runtime_);
+  main = Task<void>();
+  runtime_->director = nullptr;
+}
+
+void Universe::fail(sim::Failure failure, std::string text) {
+  if (failure_ != sim::Failure::none) return;
+  failure_ = failure;
+  text_ = std::move(text);
+  trace_.add(SimTrace::fails, static_cast<std::uint64_t>(failure));
+}
+
+std::uint32_t Universe::number_of(const TaskCore& task) {
+  const auto [found, fresh] = numbers_.try_emplace(task.id, static_cast<std::uint32_t>(known_.size()));
+  if (fresh) {
+    Known known;
+    if (task.name != nullptr) known.name = task.name;
+    known.file = task.site.file_name();
+    known.line = task.site.line();
+    trace_.add(SimTrace::begins, found->second, 0, 0, known.name);
+    known_.push_back(std::move(known));
+  }
+  return found->second;
+}
+
+std::uint32_t Universe::number_of(Entry entry) {
+  if (entry.kind() == entry_task) return number_of(*entry.as<TaskCore>());
+  // A piece of par, or a strand: whoever runs then gets its own number.
+  const auto number = static_cast<std::uint32_t>(known_.size());
+  known_.push_back({entry.kind() == entry_strand ? "a strand" : "a piece of par", "", 0});
+  trace_.add(SimTrace::begins, number, 0, 0, known_.back().name);
+  return number;
+}
+
+std::string Universe::name_of(std::uint32_t number) const {
+  const Known& known = known_[number];
+  std::string text = "task " + std::to_string(number);
+  if (!known.name.empty()) text += " \"" + known.name + "\"";
+  if (known.line != 0) {
+    const std::string_view file = known.file;
+    text += " (" + std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(known.line) + ")";
+  }
+  return text;
+}
+
+void Universe::gather(Worker& worker) {
+  const auto add = [&](Entry entry) { ready_.push_back({entry, number_of(entry)}); };
+  while (const Entry entry = runtime_->global.pop()) add(entry);
+  while (const Entry entry = worker.pinned.pop()) add(entry);
+  while (const Entry entry = worker.pop_inbox()) add(entry);
+}
+
+void Universe::tell(ChoiceStream stream, std::uint32_t left, std::uint32_t taken, const char* what,
+                    std::string_view name) {
+  told_.push_back({stream, choices_.taken().back().index, left, taken, what, std::string(name)});
+}
+
+std::size_t Universe::decide(const Candidates& candidates, bool at_point) {
+  if (++steps_ > step_limit_) give_up_steps();
+  if (candidates.count < 2) return 0;
+  const std::uint64_t chosen = choices_.take(ChoiceStream::schedule, candidates.count, [&] {
+    return std::uint64_t{at_point ? strategy_.at_point(candidates) : strategy_.at_leave(candidates)};
+  });
+  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(ChoiceStream::schedule), chosen, candidates.count);
+  return static_cast<std::size_t>(chosen);
+}
+
+void Universe::give_up_steps() {
+  if (!asked_) {
+    fail(sim::Failure::livelock,
+         "it still runs after " + std::to_string(options_.max_steps) + " steps (Options::max_steps)\n" + weft::dump());
+    asked_ = true;
+    step_limit_ += options_.max_steps;
+    if (!main_over_) request_task(*main_, CancelReason::user);
+  } else {
+    abandoned_ = true;
+  }
+}
+
+Universe::Standing Universe::take_candidate(std::size_t index) {
+  Standing taken;
+  if (index < running_.size()) {
+    taken = running_[index];
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  } else {
+    index -= running_.size();
+    taken = ready_[index];
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+  return taken;
+}
+
+bool Universe::leaves_at(TaskCore& task, const char* what) noexcept {
+  if (options_.workers < 2) return false;
+  gather(static_cast<Worker&>(*this_worker()));
+  const std::uint32_t self = number_of(task);
+  const bool free = running_.size() + 1 < options_.workers;
+  const std::function<std::uint32_t(std::size_t)> number = [&](std::size_t i) {
+    if (i == 0) return self;
+    return i <= running_.size() ? running_[i - 1].number : ready_[i - 1 - running_.size()].number;
+  };
+  const std::size_t count = 1 + running_.size() + (free ? ready_.size() : 0);
+  const std::size_t chosen = decide({count, number}, true);
+  if (abandoned_) return true;
+  if (chosen == 0) return false;
+  decided_ = take_candidate(chosen - 1);
+  tell(ChoiceStream::schedule, self, decided_.number, what, {});
+  running_.push_back({Entry(&task, entry_task), self});
+  return true;
+}
+
+bool Universe::ended() {
+  if (!main_over_ && has_ended(main_)) {
+    main_over_ = true;
+    if (!runtime_->live.none_alive()) {
+      const std::uint64_t left = runtime_->live.started_total() - runtime_->live.finished_total();
+      if (!options_.tasks_may_stay && !asked_)
+        fail(sim::Failure::leak,
+             std::to_string(left) + (left == 1 ? " task is" : " tasks are") + " left:\n" + weft::dump());
+      request_scope(runtime_->root_scope, CancelReason::shutdown);
+    }
+  }
+  return abandoned_ || (main_over_ && runtime_->live.none_alive());
+}
+
+bool Universe::move_time() {
+  if (runtime_->settling.anybody()) {
+    for (const ParkToken& park : runtime_->settling.take_all()) give_permit(park);
+    return true;
+  }
+  Chain due;
+  std::size_t count = 0;
+  if (!runtime_->virtual_time->step(seam::no_deadline, due, count)) return false;
+  while (const Entry entry = due.pop_front()) runtime_->global.push(entry);
+  trace_.add(SimTrace::time, static_cast<std::uint64_t>(runtime_->virtual_time->now()));
+  return true;
+}
+
+void Universe::stuck() {
+  const std::string waits = waits_of(*runtime_);
+  if (!main_over_ && !asked_) {
+    fail(sim::Failure::deadlock, "deadlock: nothing can run any more; " + waits);
+    asked_ = true;
+    return request_task(*main_, CancelReason::deadlock);
+  }
+  if (failure_ == sim::Failure::none) {
+    fail(sim::Failure::hang, "asked to stop, and nothing can run any more; " + waits);
+  } else {
+    text_ += "\nand asked to stop it would not: " + waits;
+  }
+  abandoned_ = true;
+}
+
+Entry Universe::next(Worker& worker) {
+  Standing chosen = std::exchange(decided_, {});
+  while (!chosen.entry) {
+    gather(worker);
+    if (ended()) return {};
+    const std::size_t count = running_.size() + (running_.size() < options_.workers ? ready_.size() : 0);
+    if (count == 0) {
+      if (!move_time()) stuck();
+      continue;
+    }
+    const std::function<std::uint32_t(std::size_t)> number = [&](std::size_t i) {
+      return i < running_.size() ? running_[i].number : ready_[i - running_.size()].number;
+    };
+    const std::uint32_t usual = number(0);
+    const std::size_t index = decide({count, number}, false);
+    if (abandoned_) return {};
+    chosen = take_candidate(index);
+    if (index != 0) tell(ChoiceStream::schedule, usual, chosen.number, nullptr, {});
+  }
+  if (abandoned_) return {};
+  trace_.add(SimTrace::goes_on, chosen.number);
+  return chosen.entry;
+}
+
+void Universe::at_suspension(TaskCore& task, const char* kind) noexcept {
+  ++suspensions_;
+  const std::uint32_t number = number_of(task);
+  trace_.add(SimTrace::waits, number, 0, 0, kind);
+  if (std::string_view(kind) == "yield") strategy_.yields(number);
+}
+
+IoResult Universe::submit(IoRequest&) {
+  return IoResult::failed(ENOSYS);
+}
+
+void Universe::woken_from_outside() noexcept {
+  stranger_.store(true, std::memory_order_relaxed);  // by another thread: nothing else may be touched
+}
+
+bool Universe::fault(std::string_view name, double probability) {
+  const bool hit = choices_.take(ChoiceStream::fault, 2, [&] {
+    return std::uint64_t{draw_chance(choices_.random(ChoiceStream::fault), probability)};
+  }) != 0;
+  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(ChoiceStream::fault), hit, 2, name);
+  if (hit) tell(ChoiceStream::fault, 0, 0, nullptr, name);
+  return hit;
+}
+
+std::uint64_t Universe::choose(std::uint64_t count) {
+  if (count < 2) return 0;
+  const std::uint64_t chosen =
+      choices_.take(ChoiceStream::user, count, [&] { return choices_.random(ChoiceStream::user).below(count); });
+  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(ChoiceStream::user), chosen, count);
+  if (chosen != 0) tell(ChoiceStream::user, 0, static_cast<std::uint32_t>(chosen), nullptr, {});
+  return chosen;
+}
+
+void Universe::hold(std::string_view name, std::int64_t by) {
+  const auto found = held_.find(name);
+  if (found != held_.end()) {
+    found->second += by;
+  } else {
+    held_.emplace(name, by);
+  }
+}
+
+sim::Report Universe::report() const {
+  sim::Report report;
+  report.failure = failure_;
+  report.text = text_;
+  report.seed = choices_.seed();
+  report.hash = trace_.hash();
+  report.steps = steps_;
+  report.suspensions = suspensions_;
+  report.time = std::chrono::nanoseconds(time_);
+  report.replay = ChoicePlan{choices_.seed(), choices_.taken()}.text();
+  if (failure_ == sim::Failure::none && !choices_.replays()) return report;
+  for (const Told& each : told_) {
+    std::string line = std::string(to_string(each.stream)) + " " + std::to_string(each.index) + ": ";
+    if (each.stream == ChoiceStream::schedule) {
+      line += each.what != nullptr ? name_of(each.left) + " is interrupted at " + each.what + ", "
+                                   : "not " + name_of(each.left) + " but ";
+      line += name_of(each.taken) + " goes on";
+    } else if (each.stream == ChoiceStream::user) {
+      line += "choose() gives " + std::to_string(each.taken);
+    } else {
+      line += each.name;
+    }
+    report.schedule.push_back(std::move(line));
+  }
+  return report;
+}
+
+}  // namespace weft::inline v0::detail
