@@ -37,6 +37,9 @@ enum class IoOp : std::uint8_t {
   socket,    // flags: domain; mode: type; offset: protocol. Answers a descriptor
   bind,      // address
   listen,    // flags: backlog
+  name,      // of a socket, into address; flags 1: of its other side
+  option,    // of a socket. flags: level; mode: which; data, size: its value
+  pair,      // data: where two descriptors go. flags: AF_UNIX, two sockets; 0: a pipe, to be read and to be written
   spawn,     // path: a program, for who looks; answers its pid
   task,      // asked of a fiber that catches io before something inside spawns; to answer 0 allows it
   resolve,   // path: a host's name; to: port or service, if given; data, size: sockaddr_storage's. Answers how many

@@ -33,12 +33,38 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/address.hpp"
+#include "weft/dyn.hpp"
+#include "weft/sugar.hpp"
+
 namespace weft::inline v0::sim {
+
+DynBinding host_binding(std::string_view name);
 
 enum class Strategy : std::uint8_t {
   mixed,   // pct for each third seed, random for the others
   random,  // at each point maybe another one, who is drawn; how often depends on the seed
   pct,     // each task has a priority, the highest runs; a few times it drops to the lowest
+};
+
+// What goes from host to host. Probabilities are of each segment, datagram or connection.
+struct NetworkOptions {
+  std::chrono::nanoseconds latency_min = std::chrono::microseconds(100);
+  std::chrono::nanoseconds latency_max = std::chrono::milliseconds(5);
+  double loss = 0;                                               // a datagram is lost; a segment comes 200 ms later
+  double duplicate = 0;                                          // a datagram comes twice
+  double reset = 0;                                              // a connection breaks when something is sent
+  double cut = 0.05;                                             // reads and writes move less than they could
+  std::chrono::nanoseconds gives_up = std::chrono::seconds(30);  // of a sender whose segments do not arrive
+};
+
+// Of each operation on a file.
+struct FileOptions {
+  std::chrono::nanoseconds latency_min = std::chrono::microseconds(10);
+  std::chrono::nanoseconds latency_max = std::chrono::microseconds(500);
+  double cut = 0.05;  // reads and writes move less than they could
+  double error = 0;   // EIO
+  double full = 0;    // a write finds no room: ENOSPC
 };
 
 struct Options {
@@ -49,6 +75,8 @@ struct Options {
   bool twice = true;                    // run it a second time and compare
   bool tasks_may_stay = false;          // tasks that are left when f returns are no failure; they are cancelled
   bool values_may_stay = false;         // nor are values that nobody has received
+  NetworkOptions network = {};
+  FileOptions files = {};
 };
 
 enum class Failure : std::uint8_t {
@@ -109,6 +137,30 @@ struct [[nodiscard]] Exploration {
 // Tries seeds until one fails. WEFT_SIM_SEED tries that seed alone, WEFT_SIM_REPLAY those choices.
 Exploration explore(const ExploreOptions& options, const std::function<void()>& f);
 
+struct CancelOptions : Options {
+  std::uint64_t seed = 1;
+  std::uint64_t most = 10'000;  // suspension points that are tried
+  bool quiet = false;           // tell nothing of a failure on stderr
+};
+
+struct [[nodiscard]] CancelReport {
+  std::uint64_t points = 0;  // suspension points that were tried
+  std::uint64_t failures = 0;
+  std::uint64_t at = 0;  // the first that failed, from 1; 0: it fails without a cancel
+  std::string where;     // who came to it, and what for
+  Report first;          // how it failed
+  std::string text;      // what stderr was told
+  bool ok() const { return failures == 0; }
+  explicit operator bool() const { return ok(); }
+};
+
+// Runs f again and again, and asks it to stop at each suspension point in turn, of whatever task: it must end, and
+// leave nothing behind. With victim() in f it is what that runs that is asked, and f looks afterwards whether all is
+// well. Ends at the first hang: what hangs cannot be cleaned up.
+CancelReport cancel_everywhere(const CancelOptions& options, const std::function<void()>& f);
+// Runs f; true: it was not asked to stop. Outside of cancel_everywhere just runs it.
+bool victim(const std::function<void()>& f);
+
 // --- For the program. Outside of a simulation: fault() is false, point() and note() do nothing, check() throws.
 
 bool active() noexcept;
@@ -131,5 +183,23 @@ void check(bool condition, std::string_view text, const std::source_location& si
 // Something that must be let go of before the run ends, by that name.
 void hold(std::string_view name);
 void let_go(std::string_view name);
+
+// --- Hosts. Everything runs on host "main" unless it says otherwise. Each has its own addresses, files and loopback.
+
+// Runs f, and what it spawns, on that host. Outside of a simulation just runs it.
+template <class F>
+decltype(auto) on_host(std::string_view name, F&& f) {
+  return with_dyns(std::forward<F>(f), host_binding(name));
+}
+// Where that host is to be reached: 10.0.x.y, a number by the order in which hosts were first named. Outside of a
+// simulation 127.0.0.1. resolve() finds hosts by their names, too.
+Address address(std::string_view host, std::uint16_t port);
+// Nothing goes between these two groups of hosts any more, until heal().
+void partition(const std::vector<std::string>& one, const std::vector<std::string>& other);
+void heal();
+// All connections between these two break (ECONNRESET).
+void reset_connections(std::string_view one, std::string_view other);
+// A power failure: what that host's files held and nobody has synced is gone. Its tasks run on.
+void lose_unsynced(std::string_view host);
 
 }  // namespace weft::inline v0::sim

@@ -19,10 +19,10 @@
 namespace weft::inline v0 {
 
 const char* to_string(IoOp op) {
-  static constexpr const char* names[] = {"poll",     "read",    "write",    "read_at", "write_at", "recv",   "send",
-                                          "accept",   "connect", "shutdown", "close",   "open",     "sync",   "size",
-                                          "truncate", "list",    "remove",   "rename",  "make_dir", "socket", "bind",
-                                          "listen",   "spawn",   "task",     "resolve"};
+  static constexpr const char* names[] = {
+      "poll",  "read",   "write", "read_at", "write_at", "recv",  "send",   "accept", "connect",  "shutdown",
+      "close", "open",   "sync",  "size",    "truncate", "list",  "remove", "rename", "make_dir", "socket",
+      "bind",  "listen", "name",  "option",  "pair",     "spawn", "task",   "resolve"};
   const auto index = static_cast<std::size_t>(op);
   return index < std::size(names) ? names[index] : "?";
 }
@@ -123,6 +123,9 @@ IoWay way_of(IoOp op) {
     case IoOp::socket:
     case IoOp::bind:
     case IoOp::listen:
+    case IoOp::name:
+    case IoOp::option:
+    case IoOp::pair:
     case IoOp::task:
       return IoWay::at_once;
   }
@@ -172,6 +175,14 @@ long call_kernel(const IoRequest& r) noexcept {
       return sys::invoke(SYS_bind, r.fd, as_long(r.address), long{*r.address_size});
     case IoOp::listen:
       return sys::invoke(SYS_listen, r.fd, r.flags);
+    case IoOp::name:
+      return sys::invoke(r.flags & 1 ? SYS_getpeername : SYS_getsockname, r.fd, as_long(r.address),
+                         as_long(r.address_size));
+    case IoOp::option:
+      return sys::invoke(SYS_setsockopt, r.fd, r.flags, r.mode, as_long(r.data), as_long(r.size));
+    case IoOp::pair:
+      if (r.flags == 0) return sys::pipe(static_cast<int*>(r.data), O_CLOEXEC | O_NONBLOCK);
+      return sys::invoke(SYS_socketpair, r.flags, SOCK_STREAM | SOCK_CLOEXEC, 0, as_long(r.data));
     case IoOp::spawn:
       return spawn_child(*static_cast<const SpawnPlan*>(r.data));
     case IoOp::resolve:  // nothing for the kernel, as the next one,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/pipe.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 
-#include "base/sys.hpp"
 #include "io/no_sigpipe.hpp"
 
 namespace weft::inline v0 {
@@ -24,13 +22,25 @@ void ignore_sigpipe() {
 
 }  // namespace detail
 
+namespace {
+
+// Of a descriptor that does not wait by itself.
+class PipeEnd : public Stream {
+ public:
+  explicit PipeEnd(int fd) : Stream(detail::Descriptor(fd, true), false) {}
+};
+
+}  // namespace
+
 Pipe make_pipe() {
   detail::ignore_sigpipe();
   int ends[2] = {-1, -1};
-  const long result = detail::sys::pipe(ends, O_CLOEXEC | O_NONBLOCK);
-  if (detail::sys::is_error(result)) detail::throw_os_error(detail::sys::error_of(result), "make_pipe");
-  Stream reader(ends[0], false);
-  return {std::move(reader), Stream(ends[1], false)};
+  IoRequest request;
+  request.op = IoOp::pair;
+  request.data = ends;
+  (void)detail::checked(perform_io(request), "make_pipe");
+  PipeEnd reader(ends[0]);
+  return {std::move(reader), PipeEnd(ends[1])};
 }
 
 }  // namespace weft::inline v0

@@ -10,6 +10,7 @@
 #include "io/kernel.hpp"
 #include "io/lookup.hpp"
 #include "io/thread_bell.hpp"
+#include "sched/director.hpp"
 #include "sched/io_door.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
@@ -36,7 +37,7 @@ IoResult close_owned(const IoRequest& request) {
 
 IoResult at_once(const IoRequest& request) {
   if (request.op == IoOp::close && request.issue != 0) return close_owned(request);
-  if (request.op == IoOp::socket) return IoResult(call_kernel(request));
+  if (request.op == IoOp::socket || request.op == IoOp::pair) return IoResult(call_kernel(request));
   const FdUse use(request);
   if (!use) return IoResult::failed(EBADF);
   const IoResult result(call_kernel(request));
@@ -161,7 +162,9 @@ IoResult io_block_on(RuntimeCore& runtime, int fd, std::uint32_t events, std::in
 
 IoResult io_submit_here(IoRequest& request) {
   WorkerCore* worker = this_worker();
-  return worker == nullptr ? submit_on_thread(request) : io_submit(*worker->runtime, request);
+  if (worker == nullptr) return submit_on_thread(request);
+  RuntimeCore& runtime = *worker->runtime;
+  return runtime.director == nullptr ? io_submit(runtime, request) : runtime.director->submit(request);
 }
 
 }  // namespace detail

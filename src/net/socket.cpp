@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "base/sys.hpp"
 #include "weft/scope.hpp"
@@ -11,14 +10,14 @@
 namespace weft::inline v0::detail {
 namespace {
 
-Address name_of(const Descriptor& socket, long call, const char* what) {
+Address name_of(const Descriptor& socket, bool other_side, const char* what) {
   Address address;
-  socklen_t size = Address::room;
-  const long result =
-      sys::invoke(call, socket.fd(), static_cast<long>(reinterpret_cast<std::uintptr_t>(address.data())),
-                  static_cast<long>(reinterpret_cast<std::uintptr_t>(&size)));
-  if (sys::is_error(result)) throw_os_error(sys::error_of(result), what);
-  address.size = size;
+  address.size = Address::room;
+  IoRequest request = socket.request(IoOp::name);
+  request.flags = other_side ? 1 : 0;
+  request.address = address.data();
+  request.address_size = &address.size;
+  (void)checked(perform_io(request), what);
   return address;
 }
 
@@ -79,16 +78,20 @@ IoResult shut_down(const Descriptor& socket, int how) {
 }
 
 IoResult set_option(const Descriptor& socket, int level, int option, const void* value, std::uint32_t size) {
-  return IoResult(sys::invoke(SYS_setsockopt, socket.fd(), level, option,
-                              static_cast<long>(reinterpret_cast<std::uintptr_t>(value)), long{size}));
+  IoRequest request = socket.request(IoOp::option);
+  request.flags = static_cast<std::uint32_t>(level);
+  request.mode = static_cast<std::uint32_t>(option);
+  request.data = const_cast<void*>(value);
+  request.size = size;
+  return perform_io(request);
 }
 
 Address local_of(const Descriptor& socket) {
-  return name_of(socket, SYS_getsockname, "local");
+  return name_of(socket, false, "local");
 }
 
 Address peer_of(const Descriptor& socket) {
-  return name_of(socket, SYS_getpeername, "peer");
+  return name_of(socket, true, "peer");
 }
 
 Deadline deadline_for(std::chrono::nanoseconds span) {

@@ -2,11 +2,9 @@
 #include "weft/unix_socket.hpp"
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <string>
 
-#include "base/sys.hpp"
 #include "net/socket.hpp"
 
 namespace weft::inline v0 {
@@ -31,9 +29,11 @@ IoResult UnixStream::connect_result(UnixStream& into, const Address& to, Deadlin
 
 std::pair<UnixStream, UnixStream> UnixStream::make_pair() {
   int ends[2] = {-1, -1};
-  const long result = sys::invoke(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-                                  static_cast<long>(reinterpret_cast<std::uintptr_t>(ends)));
-  if (sys::is_error(result)) throw_os_error(sys::error_of(result), "make_pair");
+  IoRequest request;
+  request.op = IoOp::pair;
+  request.flags = AF_UNIX;
+  request.data = ends;
+  (void)checked(perform_io(request), "make_pair");
   UnixStream first(Descriptor(ends[0], true));
   return {std::move(first), UnixStream(Descriptor(ends[1], true))};
 }

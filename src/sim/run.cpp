@@ -78,6 +78,12 @@ Report replay(std::string_view choices, const Options& options, const std::funct
   return run_compared(ChoicePlan::parse(choices), options, f);
 }
 
+bool victim(const std::function<void()>& f) {
+  if (Universe* universe = universe_here()) return universe->run_victim(f);
+  f();
+  return true;
+}
+
 bool active() noexcept {
   return universe_here() != nullptr;
 }
@@ -120,6 +126,32 @@ void hold(std::string_view name) {
 
 void let_go(std::string_view name) {
   if (Universe* universe = universe_here()) universe->hold(name, -1);
+}
+
+DynBinding host_binding(std::string_view name) {
+  return detail::host_binding(name);
+}
+
+Address address(std::string_view host, std::uint16_t port) {
+  Universe* universe = universe_here();
+  return universe != nullptr ? universe->network().address(universe->network().host(host), port)
+                             : Address::loopback(port);
+}
+
+void partition(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  if (Universe* universe = universe_here()) universe->network().partition(one, other);
+}
+
+void heal() {
+  if (Universe* universe = universe_here()) universe->network().heal();
+}
+
+void reset_connections(std::string_view one, std::string_view other) {
+  if (Universe* universe = universe_here()) universe->network().reset(one, other);
+}
+
+void lose_unsynced(std::string_view host) {
+  if (Universe* universe = universe_here()) universe->disk_of(universe->network().host(host)).lose_unsynced();
 }
 
 }  // namespace sim

@@ -48,11 +48,14 @@ std::vector<Choice> shrink_choices(std::vector<Choice> choices, std::uint64_t mo
     }
   }
   // Smaller numbers are nearer to the usual choice.
-  for (std::size_t i = 0; i < choices.size() && runs < most_runs; ++i) {
-    if (choices[i].value < 2) continue;
-    std::vector<Choice> smaller = choices;
-    smaller[i].value = 1;
-    (void)attempt(smaller);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const std::uint64_t value = choices[i].value;
+    for (const std::uint64_t smaller : {std::uint64_t{1}, value / 2, value - 1}) {
+      if (smaller == 0 || smaller >= value || runs >= most_runs) continue;
+      std::vector<Choice> wanted = choices;
+      wanted[i].value = smaller;
+      if (attempt(wanted)) break;
+    }
   }
   return choices;
 }

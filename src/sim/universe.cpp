@@ -8,9 +8,12 @@
 #include <mutex>
 #include <utility>
 
+#include "base/sys.hpp"
+#include "io/kernel.hpp"
 #include "sched/deadlock.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/io.hpp"
+#include "sched/park.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
 #include "sched/strand.hpp"
@@ -52,6 +55,15 @@ RuntimeOptions options_for(const Choices& choices) {
   return options;
 }
 
+const char host_key = 0;
+
+// ENOSYS, and why, once.
+long refuse_real(const std::string& why) {
+  static seam::Atomic<bool> told{false};
+  if (!told.exchange(true)) sys::write_all(2, "weft::sim: a simulation was asked for the impossible: " + why + "\n");
+  return -ENOSYS;
+}
+
 std::string describe(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -68,11 +80,23 @@ Universe* universe_here() noexcept {
   return dynamic_cast<Universe*>(director_here());
 }
 
+DynBinding host_binding(std::string_view name) {
+  return {&host_key, Payload::make<std::string>(std::string(name))};
+}
+
+HostNumber Universe::host_here() {
+  const Payload* name = find_binding(&host_key);
+  return name != nullptr && !name->empty() ? network_.host(name->as<std::string>()) : 0;
+}
+
 Universe::Universe(const ChoicePlan& plan, const sim::Options& options)
     : options_(options),
       choices_(plan),
       strategy_(plan.seed, options_, choices_.random(ChoiceStream::schedule)),
-      step_limit_(options.max_steps) {}
+      step_limit_(options.max_steps),
+      network_(*this, agenda_, descriptors_, options_.network) {
+  (void)network_.host("main");
+}
 
 Universe::~Universe() = default;
 
@@ -89,7 +113,7 @@ void Universe::run(const std::function<void()>& f) {
         } catch (const sim::CheckFailed& failed) {
           fail(sim::Failure::check, failed.what());
         } catch (const Cancelled& cancelled) {
-          if (!asked_) fail(sim::Failure::exception, cancelled.what());
+          if (!asked_ && (!cancelled_ || victim_only_)) fail(sim::Failure::exception, cancelled.what());
         } catch (...) {
           fail(sim::Failure::exception, describe(std::current_exception()));
         }
@@ -107,14 +131,21 @@ void Universe::run(const std::function<void()>& f) {
     fail(sim::Failure::thread,
          "a thread outside of the simulation has woken a task of it: when it comes no seed can tell");
   if (runtime->detached_failures() != 0) fail(sim::Failure::exception, "a detached task failed, see stderr");
-  if (const std::uint64_t values = undelivered_values() - undelivered;
-      values != 0 && !options_.values_may_stay && !asked_)
-    fail(sim::Failure::leak, std::to_string(values) + " values were sent and received by nobody");
-  for (const auto& [name, count] : held_)
-    if (count != 0) fail(sim::Failure::leak, "\"" + name + "\" is held " + std::to_string(count) + " times at the end");
+  look_for_leaks(undelivered_values() - undelivered);
   time_ = time_of(*runtime_);
   main = Task<void>();
   runtime_->director = nullptr;
+}
+
+void Universe::look_for_leaks(std::uint64_t undelivered) {
+  if (undelivered != 0 && !options_.values_may_stay && !asked_ && !cancelled_)
+    fail(sim::Failure::leak, std::to_string(undelivered) + " values were sent and received by nobody");
+  for (const auto& [name, count] : held_)
+    if (count != 0) fail(sim::Failure::leak, "\"" + name + "\" is held " + std::to_string(count) + " times at the end");
+  if (descriptors_.all().empty()) return;
+  std::string open;
+  for (const auto& [fd, node] : descriptors_.all()) open += (open.empty() ? "" : ", ") + node->about();
+  fail(sim::Failure::leak, "still open: " + open);
 }
 
 void Universe::fail(sim::Failure failure, std::string text) {
@@ -218,7 +249,7 @@ bool Universe::leaves_at(TaskCore& task, const char* what) noexcept {
   if (abandoned_) return true;
   if (chosen == 0) return false;
   decided_ = take_candidate(chosen - 1);
-  tell(ChoiceStream::schedule, self, decided_.number, what, {});
+  tell(ChoiceStream::schedule, self, decided_.number, what);
   running_.push_back({Entry(&task, entry_task), self});
   return true;
 }
@@ -242,18 +273,32 @@ bool Universe::move_time() {
     for (const ParkToken& park : runtime_->settling.take_all()) give_permit(park);
     return true;
   }
+  const std::int64_t deadline = runtime_->virtual_time->earliest();
+  const std::int64_t event = agenda_.earliest();
+  if (deadline == seam::no_deadline && event == seam::no_deadline) return false;
+  const std::int64_t before = now();
+  if (event <= deadline) {
+    runtime_->virtual_time->move_to(event);
+    if (now() != before) trace_.add(SimTrace::time, static_cast<std::uint64_t>(now()));
+    while (agenda_.earliest() <= now()) agenda_.do_next();
+    return true;
+  }
   Chain due;
   std::size_t count = 0;
-  if (!runtime_->virtual_time->step(seam::no_deadline, due, count)) return false;
-  while (const Entry entry = due.pop_front()) runtime_->global.push(entry);
-  trace_.add(SimTrace::time, static_cast<std::uint64_t>(runtime_->virtual_time->now()));
+  (void)runtime_->virtual_time->step(seam::no_deadline, due, count);
+  while (const Entry entry = due.pop_front()) inject(*runtime_, entry);
+  trace_.add(SimTrace::time, static_cast<std::uint64_t>(now()));
   return true;
 }
 
 void Universe::stuck() {
   const std::string waits = waits_of(*runtime_);
   if (!main_over_ && !asked_) {
-    fail(sim::Failure::deadlock, "deadlock: nothing can run any more; " + waits);
+    if (cancelled_) {
+      fail(sim::Failure::hang, "asked to stop, and nothing can run any more; " + waits);
+    } else {
+      fail(sim::Failure::deadlock, "deadlock: nothing can run any more; " + waits);
+    }
     asked_ = true;
     return request_task(*main_, CancelReason::deadlock);
   }
@@ -270,6 +315,11 @@ Entry Universe::next(Worker& worker) {
   while (!chosen.entry) {
     gather(worker);
     if (ended()) return {};
+    // Those who only yield to each other wait for something: their time passes, too [SIM-3].
+    if (yields_ > 100 + 4 * ready_.size()) {
+      yields_ = 0;
+      if (move_time()) continue;
+    }
     const std::size_t count = running_.size() + (running_.size() < options_.workers ? ready_.size() : 0);
     if (count == 0) {
       if (!move_time()) stuck();
@@ -282,22 +332,142 @@ Entry Universe::next(Worker& worker) {
     const std::size_t index = decide({count, number}, false);
     if (abandoned_) return {};
     chosen = take_candidate(index);
-    if (index != 0) tell(ChoiceStream::schedule, usual, chosen.number, nullptr, {});
+    if (index != 0) tell(ChoiceStream::schedule, usual, chosen.number, nullptr);
   }
   if (abandoned_) return {};
   trace_.add(SimTrace::goes_on, chosen.number);
   return chosen.entry;
 }
 
+void Universe::count_cancel(std::uint32_t number, const char* kind) {
+  if (main_over_ || cancelled_) return;
+  if (victim_ != nullptr) ++victim_points_;
+  const std::uint64_t point = victim_only_ ? (victim_ != nullptr ? victim_points_ : 0) : suspensions_;
+  if (cancel_at_ == 0 || point != cancel_at_) return;
+  cancelled_ = true;
+  cancelled_where_ = name_of(number) + " at " + kind;
+  if (victim_only_) {
+    request_scope(*victim_, CancelReason::user);
+  } else {
+    request_task(*main_, CancelReason::user);
+  }
+}
+
+bool Universe::run_victim(const std::function<void()>& f) {
+  victim_used_ = true;
+  ScopeGuard guard(0, seam::no_deadline);
+  victim_ = &guard.core();
+  struct Over {
+    ~Over() { universe->victim_ = nullptr; }
+    Universe* universe;
+  } over{this};
+  try {
+    f();
+  } catch (const Cancelled& cancelled) {
+    if (!guard.owns(cancelled)) throw;
+    return false;
+  }
+  return true;
+}
+
 void Universe::at_suspension(TaskCore& task, const char* kind) noexcept {
   ++suspensions_;
   const std::uint32_t number = number_of(task);
   trace_.add(SimTrace::waits, number, 0, 0, kind);
-  if (std::string_view(kind) == "yield") strategy_.yields(number);
+  count_cancel(number, kind);
+  if (std::string_view(kind) == "yield") {
+    strategy_.yields(number);
+    ++yields_;
+  } else {
+    yields_ = 0;
+  }
 }
 
-IoResult Universe::submit(IoRequest&) {
-  return IoResult::failed(ENOSYS);
+IoResult Universe::submit(IoRequest& request) {
+  come_to_point(to_string(request.op));
+  if (way_of(request.op) != IoWay::at_once) {
+    if (!request.quiet) {
+      look_here(to_string(request.op));
+    } else {
+      TaskCore& task = *task_here();
+      at_suspension(task, to_string(request.op));
+      if (cancel_due(task)) return IoResult::failed(ECANCELED);
+    }
+  }
+  const int fd = request.fd;
+  const long result = perform(request);
+  trace_.add(SimTrace::answer, static_cast<std::uint64_t>(request.op), static_cast<std::uint64_t>(std::int64_t{fd}),
+             static_cast<std::uint64_t>(std::int64_t{result}));
+  return IoResult(result);
+}
+
+long Universe::perform(IoRequest& request) {
+  switch (request.op) {
+    case IoOp::socket:
+      return network_.open(host_here(), request);
+    case IoOp::pair:
+      return network_.pair(host_here(), request);
+    case IoOp::open:
+    case IoOp::remove:
+    case IoOp::rename:
+    case IoOp::make_dir:
+      return disk_of(host_here()).perform_path(request);
+    case IoOp::spawn:
+      return refuse_real("child processes do not exist there");
+    case IoOp::task:
+      return -EINVAL;
+    default:
+      break;
+  }
+  const SimNodeRef node = descriptors_.find(request);
+  if (node == nullptr) {
+    if (request.fd < 0 || request.fd >= SimDescriptors::base) return -EBADF;
+    // What a program says.
+    if ((request.fd == 1 || request.fd == 2) && request.op == IoOp::write) return call_kernel(request);
+    return refuse_real("descriptor " + std::to_string(request.fd) + " is one of the real world");
+  }
+  if (request.op == IoOp::close) return descriptors_.remove(request.fd) ? 0 : -EBADF;
+  if (const auto socket = std::dynamic_pointer_cast<SimSocket>(node)) return network_.perform(socket, request);
+  return static_cast<SimFile&>(*node).perform(request);
+}
+
+Disk& Universe::disk_of(HostNumber host) {
+  std::unique_ptr<Disk>& disk = disks_[host];
+  if (disk == nullptr) disk = std::make_unique<Disk>(*this, descriptors_, options_.files);
+  return *disk;
+}
+
+std::int64_t Universe::now() const {
+  return runtime_->virtual_time->now();
+}
+
+template <class Draw>
+std::uint64_t Universe::take(ChoiceStream stream, std::uint64_t limit, std::string_view what, Draw&& draw) {
+  const std::uint64_t value = choices_.take(stream, limit, draw);
+  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(stream), value, limit, what);
+  if (value != 0) tell(stream, 0, static_cast<std::uint32_t>(value), nullptr, what);
+  return value;
+}
+
+bool Universe::strikes(ChoiceStream stream, double probability, std::string_view what) {
+  if (probability <= 0) return false;
+  return take(stream, 2, what, [&] { return std::uint64_t{draw_chance(choices_.random(stream), probability)}; }) != 0;
+}
+
+std::int64_t Universe::between(ChoiceStream stream, std::int64_t low, std::int64_t high, std::string_view what) {
+  constexpr std::uint64_t steps = 16;
+  if (high <= low) return low;
+  const std::uint64_t step = take(stream, steps, what, [&] { return choices_.random(stream).below(steps); });
+  return low + (high - low) / static_cast<std::int64_t>(steps - 1) * static_cast<std::int64_t>(step);
+}
+
+std::size_t Universe::part(ChoiceStream stream, double probability, std::size_t most, std::string_view what) {
+  if (probability <= 0 || most < 2) return most;
+  Random& random = choices_.random(stream);
+  const std::uint64_t less = take(stream, most, what, [&] {
+    return draw_chance(random, probability) ? 1 + random.below(most - 1) : std::uint64_t{0};
+  });
+  return most - static_cast<std::size_t>(less);
 }
 
 void Universe::woken_from_outside() noexcept {
@@ -305,21 +475,12 @@ void Universe::woken_from_outside() noexcept {
 }
 
 bool Universe::fault(std::string_view name, double probability) {
-  const bool hit = choices_.take(ChoiceStream::fault, 2, [&] {
-    return std::uint64_t{draw_chance(choices_.random(ChoiceStream::fault), probability)};
-  }) != 0;
-  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(ChoiceStream::fault), hit, 2, name);
-  if (hit) tell(ChoiceStream::fault, 0, 0, nullptr, name);
-  return hit;
+  return strikes(ChoiceStream::fault, probability, name);
 }
 
 std::uint64_t Universe::choose(std::uint64_t count) {
   if (count < 2) return 0;
-  const std::uint64_t chosen =
-      choices_.take(ChoiceStream::user, count, [&] { return choices_.random(ChoiceStream::user).below(count); });
-  trace_.add(SimTrace::chooses, static_cast<std::uint64_t>(ChoiceStream::user), chosen, count);
-  if (chosen != 0) tell(ChoiceStream::user, 0, static_cast<std::uint32_t>(chosen), nullptr, {});
-  return chosen;
+  return take(ChoiceStream::user, count, "choose", [&] { return choices_.random(ChoiceStream::user).below(count); });
 }
 
 void Universe::hold(std::string_view name, std::int64_t by) {
@@ -348,10 +509,9 @@ sim::Report Universe::report() const {
       line += each.what != nullptr ? name_of(each.left) + " is interrupted at " + each.what + ", "
                                    : "not " + name_of(each.left) + " but ";
       line += name_of(each.taken) + " goes on";
-    } else if (each.stream == ChoiceStream::user) {
-      line += "choose() gives " + std::to_string(each.taken);
     } else {
       line += each.name;
+      if (each.taken != 1 || each.stream == ChoiceStream::user) line += " " + std::to_string(each.taken);
     }
     report.schedule.push_back(std::move(line));
   }

@@ -9,6 +9,7 @@
 // Invariants
 //   [SIM-1] Candidate 0 is the usual choice: at a point whoever runs, else who was sent away first, else who has been
 //           ready longest. A run of usual choices is fair.
+//   [SIM-3] Time moves while somebody is ready only if everybody who is has done nothing but yield, a hundred times.
 //   [SIM-2] Who cannot be made to stop is left where it is, and the runtime with it: `abandoned`.
 // Threads: the one that drives.
 #pragma once
@@ -17,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,6 +26,8 @@
 
 #include "sched/director.hpp"
 #include "sim/choices.hpp"
+#include "sim/disk.hpp"
+#include "sim/network.hpp"
 #include "sim/strategy.hpp"
 #include "sim/trace.hpp"
 #include "weft/detail/task_core.hpp"
@@ -31,7 +35,7 @@
 
 namespace weft::inline v0::detail {
 
-class Universe final : public Director {
+class Universe final : public Director, public Fate {
  public:
   Universe(const ChoicePlan& plan, const sim::Options& options);
   ~Universe() override;
@@ -48,11 +52,24 @@ class Universe final : public Director {
   IoResult submit(IoRequest& request) override;
   void woken_from_outside() noexcept override;
 
+  // cancel_everywhere: at which suspension point f, or its victim, is asked to stop; 0: at none.
+  void cancel_at(std::uint64_t point, bool victim_only) {
+    cancel_at_ = point;
+    victim_only_ = victim_only;
+  }
+  std::uint64_t cancel_points() const { return victim_used_ ? victim_points_ : suspensions_; }
+  bool victim_used() const { return victim_used_; }
+  const std::string& cancelled_where() const { return cancelled_where_; }
+  bool run_victim(const std::function<void()>& f);
+
   // For what runs inside.
   void fail(sim::Failure failure, std::string text);
   bool fault(std::string_view name, double probability);
   std::uint64_t choose(std::uint64_t count);
-  void note(std::string_view text) { trace_.add(SimTrace::note, 0, 0, 0, text); }
+  void note(std::string_view text) override { trace_.add(SimTrace::note, 0, 0, 0, text); }
+  Network& network() { return network_; }
+  Disk& disk_of(HostNumber host);
+  HostNumber host_here();
   void hold(std::string_view name, std::int64_t by);
   std::uint64_t seed() const { return choices_.seed(); }
 
@@ -76,6 +93,15 @@ class Universe final : public Director {
     std::uint_least32_t line = 0;
   };
 
+  // Fate
+  std::int64_t now() const override;
+  bool strikes(ChoiceStream stream, double probability, std::string_view what) override;
+  std::int64_t between(ChoiceStream stream, std::int64_t low, std::int64_t high, std::string_view what) override;
+  std::size_t part(ChoiceStream stream, double probability, std::size_t most, std::string_view what) override;
+
+  template <class Draw>
+  std::uint64_t take(ChoiceStream stream, std::uint64_t limit, std::string_view what, Draw&& draw);
+  long perform(IoRequest& request);
   std::uint32_t number_of(const TaskCore& task);
   std::uint32_t number_of(Entry entry);
   std::string name_of(std::uint32_t number) const;
@@ -85,9 +111,10 @@ class Universe final : public Director {
   bool ended();
   bool move_time();
   void stuck();
-  void look_for_leaks();
+  void look_for_leaks(std::uint64_t undelivered);
   void give_up_steps();
-  void tell(ChoiceStream stream, std::uint32_t left, std::uint32_t taken, const char* what, std::string_view name);
+  void count_cancel(std::uint32_t number, const char* kind);
+  void tell(ChoiceStream stream, std::uint32_t left, std::uint32_t taken, const char* what, std::string_view name = {});
 
   const sim::Options options_;
   Choices choices_;
@@ -110,9 +137,23 @@ class Universe final : public Director {
   std::vector<Known> known_;
   std::vector<Told> told_;
   std::map<std::string, std::int64_t, std::less<>> held_;
+  std::uint64_t cancel_at_ = 0;
+  std::uint64_t victim_points_ = 0;
+  bool victim_only_ = false;
+  bool victim_used_ = false;
+  bool cancelled_ = false;  // by cancel_at
+  ScopeCore* victim_ = nullptr;
+  std::string cancelled_where_;
+  unsigned yields_ = 0;  // one after the other, without anything else
+  Agenda agenda_;
+  SimDescriptors descriptors_;
+  Network network_;
+  std::map<HostNumber, std::unique_ptr<Disk>> disks_;
   sim::Failure failure_ = sim::Failure::none;
   std::string text_;
 };
+
+DynBinding host_binding(std::string_view name);
 
 // Null: the caller runs in none.
 Universe* universe_here() noexcept;
