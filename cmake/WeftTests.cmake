@@ -54,6 +54,9 @@ foreach(floor IN LISTS WEFT_FLOORS)
   endforeach()
 endforeach()
 
+# The replicated log of the examples is tried with more seeds there.
+target_include_directories(weft_sim_tests PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+
 # tests/stress/NAME.cpp: a storm, five seconds of each kind here; `NAME --seconds N --seed N` runs longer, or again.
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/stress/*.cpp)
 foreach(file IN LISTS files)

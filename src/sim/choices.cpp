@@ -7,7 +7,7 @@
 namespace weft::inline v0::detail {
 namespace {
 
-constexpr std::string_view letters = "sndfu";
+constexpr std::string_view stream_letters = "sndfu";
 
 std::array<Random, choice_streams> generators(std::uint64_t seed) {
   Splitmix64 seeds(seed);
@@ -44,7 +44,7 @@ std::string ChoicePlan::text() const {
   text += ":";
   for (const Choice& choice : *choices) {
     if (text.back() != ':') text += ",";
-    text += letters[static_cast<std::size_t>(choice.stream)];
+    text += stream_letters[static_cast<std::size_t>(choice.stream)];
     text += std::to_string(choice.index) + "=" + std::to_string(choice.value);
   }
   return text;
@@ -70,7 +70,7 @@ ChoicePlan ChoicePlan::parse(std::string_view text) {
   plan.choices.emplace();
   while (!left.empty()) {
     if (!plan.choices->empty()) sign(',');
-    const std::size_t stream = left.empty() ? std::string_view::npos : letters.find(left.front());
+    const std::size_t stream = left.empty() ? std::string_view::npos : stream_letters.find(left.front());
     if (stream == std::string_view::npos) refuse(text, left);
     left.remove_prefix(1);
     Choice choice;

@@ -16,7 +16,6 @@ namespace {
 
 using sim::Exploration;
 using sim::ExploreOptions;
-using sim::Failure;
 using sim::Report;
 
 constexpr std::uint64_t compare_each = 16;  // seeds; and the first, and each that fails
@@ -57,19 +56,21 @@ class Progress {
 };
 
 std::vector<Choice> made_in(const Report& report) {
-  return ChoicePlan::parse(report.replay).choices.value();
+  return ChoicePlan::parse(report.replay).choices.value_or(std::vector<Choice>());
 }
 
 void shrink(const ExploreOptions& options, const std::function<void()>& f, Exploration& found) {
   found.shrunk = found.first;
   // A run that never ends is abandoned with all it holds: not again and again. Two runs that differ cannot be repeated.
-  if (!options.shrink || found.first.failure == Failure::hang || found.first.failure == Failure::different) return;
+  if (!options.shrink || found.first.failure == sim::Failure::hang || found.first.failure == sim::Failure::different)
+    return;
   const std::vector<Choice> shortest =
       shrink_choices(made_in(found.first), options.shrink_runs, found.shrink_runs,
                      [&](const std::vector<Choice>& wanted) -> std::optional<std::vector<Choice>> {
                        const Report report = run_once({found.first.seed, wanted}, options, f);
                        if (report.failure != found.first.failure) return std::nullopt;
-                       if (report.failure == Failure::check && report.text != found.first.text) return std::nullopt;
+                       if (report.failure == sim::Failure::check && report.text != found.first.text)
+                         return std::nullopt;
                        return made_in(report);
                      });
   const Report report = run_once({found.first.seed, shortest}, options, f);
@@ -90,7 +91,7 @@ std::string tell(const Exploration& found) {
 
 void note_failure(const ExploreOptions& options, const std::function<void()>& f, Exploration& found, Report report) {
   if (++found.failures != 1) return;
-  if (options.twice && report.failure != Failure::hang && report.failure != Failure::different)
+  if (options.twice && report.failure != sim::Failure::hang && report.failure != sim::Failure::different)
     report = run_compared({report.seed, made_in(report)}, options, f);
   found.first = std::move(report);
   shrink(options, f, found);

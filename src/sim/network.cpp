@@ -13,18 +13,22 @@
 
 namespace weft::inline v0::detail {
 
-constexpr std::size_t window = 65536;        // bytes that may be sent and not yet read
-constexpr std::int64_t again = 200'000'000;  // a segment that got lost comes so much later
-constexpr std::int64_t longest_pause = 1'600'000'000;
+namespace {
+
+constexpr std::size_t stream_window = 65536;      // bytes that may be sent and not yet read
+constexpr std::int64_t lost_delay = 200'000'000;  // a segment that got lost comes so much later
+constexpr std::int64_t longest_retry = 1'600'000'000;
 constexpr std::size_t most_letters = 1024;  // that wait in a datagram socket
 constexpr std::uint16_t first_port = 49152;
+
+}  // namespace
 
 struct Network::Attempt {
   SimSocketRef socket;
   Place to;
   Address from;
   std::int64_t begun = 0;
-  std::int64_t pause = again;
+  std::int64_t pause = lost_delay;
   bool local = false;
   bool over = false;
   long result = 0;
@@ -228,7 +232,7 @@ void Network::knock(const std::shared_ptr<Attempt>& attempt) {
       agenda_.at(fate_.now() + attempt->pause, [this, attempt] {
         if (!attempt->over) knock(attempt);
       });
-      attempt->pause = std::min(attempt->pause * 2, longest_pause);
+      attempt->pause = std::min(attempt->pause * 2, longest_retry);
     };
     const auto answer = [&](long result) {
       agenda_.at(fate_.now() + (attempt->local ? 0 : latency(from, attempt->to.host)), [attempt, result] {
@@ -318,9 +322,9 @@ void Network::put_under_way(const SimEndRef& from, std::string data, bool fin, b
   segment.fin = fin;
   segment.reset = reset;
   segment.sent = fate_.now();
-  segment.pause = again;
+  segment.pause = lost_delay;
   std::int64_t takes = from->local ? 0 : latency(from->host, from->other);
-  if (!from->local && fate_.strikes(ChoiceStream::network, options_.loss, "loss")) takes += again;
+  if (!from->local && fate_.strikes(ChoiceStream::network, options_.loss, "loss")) takes += lost_delay;
   segment.arrives = from->last = std::max(from->last, fate_.now() + takes);
   from->under_way.push_back(std::move(segment));
   plan(from);
@@ -341,7 +345,7 @@ void Network::arrive(const SimEndRef& from) {
   if (!from->local && is_cut(from->host, from->other)) {
     if (fate_.now() - first.sent > options_.gives_up.count()) return break_end(*from, ETIMEDOUT);
     first.arrives = fate_.now() + first.pause;
-    first.pause = std::min(first.pause * 2, longest_pause);
+    first.pause = std::min(first.pause * 2, longest_retry);
     from->last = std::max(from->last, first.arrives);
     return;
   }
@@ -386,13 +390,13 @@ long Network::send(SimSocket& socket, const IoRequest& request) {
     if (end->said_last) return -EPIPE;
     const std::string bytes = bytes_of(request);
     if (bytes.empty()) return 0;
-    if (end->unread < window) {
+    if (end->unread < stream_window) {
       if (!end->local && fate_.strikes(ChoiceStream::network, options_.reset, "reset")) {
         if (const SimEndRef peer = end->peer.lock()) break_end(*peer, ECONNRESET);
         break_end(*end, ECONNRESET);
         continue;
       }
-      const std::size_t most = std::min(bytes.size(), window - end->unread);
+      const std::size_t most = std::min(bytes.size(), stream_window - end->unread);
       const std::size_t count = fate_.part(ChoiceStream::network, options_.cut, most, "short write");
       end->unread += count;
       put_under_way(end, bytes.substr(0, count), false, false);
@@ -552,7 +556,7 @@ std::uint32_t SimSocket::ready() const {
   }
   std::uint32_t bits = 0;
   if (!end->inbox.empty() || end->fin || end->broken || end->reads_no_more) bits |= io_readable;
-  if (end->unread < window || end->broken) bits |= io_writable;
+  if (end->unread < stream_window || end->broken) bits |= io_writable;
   if (end->broken || (end->fin && end->said_last)) bits |= io_hung_up;
   return bits;
 }

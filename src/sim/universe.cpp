@@ -189,7 +189,7 @@ std::string Universe::name_of(std::uint32_t number) const {
 }
 
 void Universe::gather(Worker& worker) {
-  const auto add = [&](Entry entry) { ready_.push_back({entry, number_of(entry)}); };
+  const auto add = [&](Entry entry) { able_.push_back({entry, number_of(entry)}); };
   while (const Entry entry = runtime_->global.pop()) add(entry);
   while (const Entry entry = worker.pinned.pop()) add(entry);
   while (const Entry entry = worker.pop_inbox()) add(entry);
@@ -229,8 +229,8 @@ Universe::Standing Universe::take_candidate(std::size_t index) {
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   } else {
     index -= running_.size();
-    taken = ready_[index];
-    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(index));
+    taken = able_[index];
+    able_.erase(able_.begin() + static_cast<std::ptrdiff_t>(index));
   }
   return taken;
 }
@@ -242,9 +242,9 @@ bool Universe::leaves_at(TaskCore& task, const char* what) noexcept {
   const bool free = running_.size() + 1 < options_.workers;
   const std::function<std::uint32_t(std::size_t)> number = [&](std::size_t i) {
     if (i == 0) return self;
-    return i <= running_.size() ? running_[i - 1].number : ready_[i - 1 - running_.size()].number;
+    return i <= running_.size() ? running_[i - 1].number : able_[i - 1 - running_.size()].number;
   };
-  const std::size_t count = 1 + running_.size() + (free ? ready_.size() : 0);
+  const std::size_t count = 1 + running_.size() + (free ? able_.size() : 0);
   const std::size_t chosen = decide({count, number}, true);
   if (abandoned_) return true;
   if (chosen == 0) return false;
@@ -316,17 +316,17 @@ Entry Universe::next(Worker& worker) {
     gather(worker);
     if (ended()) return {};
     // Those who only yield to each other wait for something: their time passes, too [SIM-3].
-    if (yields_ > 100 + 4 * ready_.size()) {
+    if (yields_ > 100 + 4 * able_.size()) {
       yields_ = 0;
       if (move_time()) continue;
     }
-    const std::size_t count = running_.size() + (running_.size() < options_.workers ? ready_.size() : 0);
+    const std::size_t count = running_.size() + (running_.size() < options_.workers ? able_.size() : 0);
     if (count == 0) {
       if (!move_time()) stuck();
       continue;
     }
     const std::function<std::uint32_t(std::size_t)> number = [&](std::size_t i) {
-      return i < running_.size() ? running_[i].number : ready_[i - running_.size()].number;
+      return i < running_.size() ? running_[i].number : able_[i - running_.size()].number;
     };
     const std::uint32_t usual = number(0);
     const std::size_t index = decide({count, number}, false);

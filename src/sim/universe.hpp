@@ -2,7 +2,7 @@
 // What: one run: the director of a runtime whose every choice comes from a plan.
 //
 //   logical workers    `running_`, at most workers of them with the one that runs: begun, not parked, sent away at a
-//                      point; a free one may take any of `ready_`
+//                      point; a free one may take any of `able_`
 //   time               moves when nobody is ready: to the next deadline of a task, or to what is under way in the world
 //   phases             f runs -> f has ended: what is left is asked to stop -> over
 //
@@ -123,7 +123,7 @@ class Universe final : public Director, public Fate {
   RuntimeCore* runtime_ = nullptr;
   TaskCore* main_ = nullptr;
   std::vector<Standing> running_;
-  std::deque<Standing> ready_;
+  std::deque<Standing> able_;
   Standing decided_;
   std::uint64_t steps_ = 0;
   std::uint64_t suspensions_ = 0;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../examples/20_replicated_log.hpp"
+#include "20_replicated_log.hpp"
 #include "doctest/doctest.h"
 #include "weft/channel.hpp"
 #include "weft/mutex.hpp"
