@@ -53,6 +53,7 @@
 #include "weft/semaphore.hpp"
 #include "weft/signal.hpp"
 #include "weft/signature.hpp"
+#include "weft/sim.hpp"
 #include "weft/stall.hpp"
 #include "weft/stream.hpp"
 #include "weft/sugar.hpp"

@@ -164,6 +164,9 @@ constexpr Knob knobs[] = {
     {"WEFT_STACK_WATERMARK", "0", "0 or 1", "measure how much of its stack each fiber used", nullptr},
     {"WEFT_OVERFLOW_REPORT", "1", "0 or 1", "report a stack overflow with the fiber's name before the process dies",
      nullptr},
+    {"WEFT_SIM_SEED", "none", "a number", "sim::run and sim::explore try this seed and no other", nullptr},
+    {"WEFT_SIM_REPLAY", "none", "what sim::explore printed, such as 9:s8=1",
+     "sim::run and sim::explore make these choices and no others", nullptr},
 };
 
 std::string_view variable(const char* name) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sim/network.hpp"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "sim/network_text.hpp"
@@ -131,6 +133,35 @@ long Network::pair(HostNumber host, const IoRequest& request) {
     *into++ = descriptors_.add(std::move(socket));
   }
   return 0;
+}
+
+// Names of hosts, "localhost", and numbers. It takes as long as asking another host would.
+long Network::resolve(HostNumber host, const IoRequest& request) {
+  std::uint16_t port = 0;
+  if (request.to != nullptr) {
+    const std::string_view text = request.to;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (error != std::errc{} || end != text.data() + text.size()) return -ENOENT;
+  }
+  pass_time(fate_.now() + fate_.between(ChoiceStream::network, options_.latency_min.count(),
+                                        options_.latency_max.count(), "latency"),
+            "resolve");
+  const std::string_view name = request.path;
+  HostNumber number = host;
+  Address found = Address::loopback(port);
+  if (name != "localhost") {
+    if (find(name, number)) {
+      found = address(number, port);
+    } else {
+      in_addr ip{};
+      if (inet_pton(AF_INET, request.path, &ip) != 1) return -ENOENT;
+      found = Address::ip(name, port);
+    }
+  }
+  if (request.size < sizeof(sockaddr_storage)) return 0;
+  std::memset(request.data, 0, sizeof(sockaddr_storage));
+  std::memcpy(request.data, found.data(), found.size);
+  return 1;
 }
 
 long Network::perform(const SimSocketRef& socket, IoRequest& request) {

@@ -54,6 +54,7 @@ class Network {
   // By a task of this host.
   long open(HostNumber host, const IoRequest& request);
   long pair(HostNumber host, const IoRequest& request);
+  long resolve(HostNumber host, const IoRequest& request);
   long perform(const SimSocketRef& socket, IoRequest& request);
   // By who closes the descriptor.
   void close(SimSocket& socket);

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "sim/choices.hpp"
-#include "weft/io_request.hpp"
 #include "weft/sim.hpp"
 
 namespace weft::inline v0::detail {
@@ -73,9 +72,8 @@ std::string say(const std::optional<Event>& event) {
     case SimTrace::time:
       return "the time is " + a + " ns";
     case SimTrace::answer:
-      return std::string(to_string(static_cast<IoOp>(event->a))) + " of descriptor " +
-             std::to_string(static_cast<std::int64_t>(event->b)) + " is answered " +
-             std::to_string(static_cast<std::int64_t>(event->c));
+      return text + " of descriptor " + std::to_string(static_cast<std::int64_t>(event->a)) + " is answered " +
+             std::to_string(static_cast<std::int64_t>(event->b));
     case SimTrace::note:
       return "note: " + text;
     case SimTrace::fails:

@@ -21,7 +21,7 @@ class SimTrace {
     chooses = 'C',  // stream, value, limit
     waits = 'W',    // task, kind: comes to a suspension point
     time = 'T',     // ns
-    answer = 'I',   // op, descriptor, result
+    answer = 'I',   // descriptor, result, op
     note = 'N',     // 0, text
     fails = 'F',    // kind of failure
   };

@@ -12,6 +12,7 @@
 #include "io/kernel.hpp"
 #include "sched/deadlock.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/dump.hpp"
 #include "sched/io.hpp"
 #include "sched/park.hpp"
 #include "sched/runtime_core.hpp"
@@ -64,6 +65,20 @@ long refuse_real(const std::string& why) {
   return -ENOSYS;
 }
 
+// What does not stop cannot be cleaned up: its stacks stay, with all that they hold [SIM-2].
+void keep_abandoned(std::unique_ptr<Runtime> runtime, Task<void> main) {
+  static auto& kept = *new std::vector<std::pair<std::unique_ptr<Runtime>, Task<void>>>;
+  static seam::Mutex mutex;
+  runtime->core().director = nullptr;
+  const std::lock_guard guard(mutex);
+  kept.emplace_back(std::move(runtime), std::move(main));
+}
+
+std::string dump_of(const RuntimeCore& runtime) {
+  std::size_t count = 0;
+  return dump_runtime(runtime, count);
+}
+
 std::string describe(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -105,6 +120,7 @@ void Universe::run(const std::function<void()>& f) {
   auto runtime = std::make_unique<Runtime>(options_for(choices_));
   runtime_ = &runtime->core();
   runtime_->director = this;
+  runtime_->options.migration_check = false;  // whatever the environment says: there is no other worker
   const std::uint64_t undelivered = undelivered_values();
   Task<void> main = runtime->go(
       [this, &f] {
@@ -121,12 +137,7 @@ void Universe::run(const std::function<void()>& f) {
       {.name = "f"});
   main_ = main.core();
   drive_directed(*runtime_);
-  if (abandoned_) {
-    // Its stacks cannot be left in order: it stays, with all it holds.
-    [[maybe_unused]] const Runtime* left = runtime.release();
-    [[maybe_unused]] const auto* handle = new Task<void>(std::move(main));
-    return;
-  }
+  if (abandoned_) return keep_abandoned(std::move(runtime), std::move(main));
   if (stranger_.load(std::memory_order_relaxed))
     fail(sim::Failure::thread,
          "a thread outside of the simulation has woken a task of it: when it comes no seed can tell");
@@ -212,8 +223,8 @@ std::size_t Universe::decide(const Candidates& candidates, bool at_point) {
 
 void Universe::give_up_steps() {
   if (!asked_) {
-    fail(sim::Failure::livelock,
-         "it still runs after " + std::to_string(options_.max_steps) + " steps (Options::max_steps)\n" + weft::dump());
+    fail(sim::Failure::livelock, "it still runs after " + std::to_string(options_.max_steps) +
+                                     " steps (Options::max_steps)\n" + dump_of(*runtime_));
     asked_ = true;
     step_limit_ += options_.max_steps;
     if (!main_over_) request_task(*main_, CancelReason::user);
@@ -261,7 +272,7 @@ bool Universe::ended() {
       const std::uint64_t left = runtime_->live.started_total() - runtime_->live.finished_total();
       if (!options_.tasks_may_stay && !asked_)
         fail(sim::Failure::leak,
-             std::to_string(left) + (left == 1 ? " task is" : " tasks are") + " left:\n" + weft::dump());
+             std::to_string(left) + (left == 1 ? " task is" : " tasks are") + " left:\n" + dump_of(*runtime_));
       request_scope(runtime_->root_scope, CancelReason::shutdown);
     }
   }
@@ -396,8 +407,8 @@ IoResult Universe::submit(IoRequest& request) {
   }
   const int fd = request.fd;
   const long result = perform(request);
-  trace_.add(SimTrace::answer, static_cast<std::uint64_t>(request.op), static_cast<std::uint64_t>(std::int64_t{fd}),
-             static_cast<std::uint64_t>(std::int64_t{result}));
+  trace_.add(SimTrace::answer, static_cast<std::uint64_t>(std::int64_t{fd}),
+             static_cast<std::uint64_t>(std::int64_t{result}), 0, to_string(request.op));
   return IoResult(result);
 }
 
@@ -412,6 +423,8 @@ long Universe::perform(IoRequest& request) {
     case IoOp::rename:
     case IoOp::make_dir:
       return disk_of(host_here()).perform_path(request);
+    case IoOp::resolve:
+      return network_.resolve(host_here(), request);
     case IoOp::spawn:
       return refuse_real("child processes do not exist there");
     case IoOp::task:

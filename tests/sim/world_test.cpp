@@ -13,6 +13,7 @@
 #include "weft/buffered.hpp"
 #include "weft/file.hpp"
 #include "weft/nursery.hpp"
+#include "weft/resolve.hpp"
 #include "weft/runtime.hpp"
 #include "weft/sim.hpp"
 #include "weft/tcp.hpp"
@@ -139,6 +140,8 @@ TEST_CASE("sim network: a partition stops what goes between two hosts until it h
 TEST_CASE("sim network: what goes wrong has the error that Linux gives [N-061]") {
   const sim::Report report = sim::run(4, {}, [] {
     sim::check(error_of([] { (void)weft::TcpStream::connect(sim::address("b", 81)); }) == ECONNREFUSED, "refused");
+    sim::check(weft::resolve("b", 81).front() == sim::address("b", 81), "hosts have names");
+    sim::check(error_of([] { (void)weft::resolve("nobody", 1); }) == ENOENT, "and others do not");
     sim::check(error_of([] { (void)weft::TcpStream::connect(weft::Address::ip("192.0.2.1", 1)); }) == ENETUNREACH,
                "nobody there");
     weft::TcpListener one = weft::TcpListener::bind(weft::Address::any(80));
