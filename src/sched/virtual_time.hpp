@@ -33,7 +33,7 @@ class VirtualTime {
   // To the next deadline, unless that is after `limit`. Who is due goes to `into`, in order, but for those that are
   // queued already (pinned, of a strand). False: the time has not moved.
   bool step(std::int64_t limit, Chain& into, std::size_t& count);
-  // To a time at which something else happens, before any of the deadlines. Never back.
+  // To a time at which something else happens, before any of the deadlines. Never back. relaxed: a director is alone.
   void move_to(std::int64_t when) {
     now_.store(std::max(when, now_.load(std::memory_order_relaxed)), std::memory_order_release);
   }
