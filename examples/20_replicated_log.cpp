@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A replicated log under simulation: seeds are tried until one shows that a deposed leader still commits, and the list
-// of unusual choices is cut down to what it takes.
+// A replicated log under simulation: seeds are tried until a deposed leader commits, and its schedule is shrunk.
 #include "20_replicated_log.hpp"
 
 #include <cstdio>
