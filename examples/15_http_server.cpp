@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An HTTP server that ends in order: on SIGTERM it takes no new connections, lets the requests under way be answered,
-// and exits with 0.
-//   15_http_server         asks itself some questions, and sends itself SIGTERM in the middle of one
-//   15_http_server PORT    serves there until SIGTERM
+// An HTTP server that ends in order: on SIGTERM it takes no more connections, and answers what is under way.
 #include <signal.h>
 #include <unistd.h>
 
@@ -70,6 +67,8 @@ void ask_some(const weft::Address& where) {
 
 }  // namespace
 
+// Without a port it asks itself some questions, and sends itself SIGTERM in the middle of the last one; with a port it
+// serves there until SIGTERM comes.
 int main(int argc, char** argv) {
   return weft::run([&] {
     const bool shows = argc < 2;

@@ -153,6 +153,7 @@ void Stream::writev_all(std::span<const Bytes> pieces, Deadline deadline) {
 }
 
 IoResult Stream::writev_all_result(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) {
+  if (pieces.size() == 1) return write_all_result(pieces.front(), written, deadline);
   return write_all_pieces(pieces, written, deadline, true);
 }
 

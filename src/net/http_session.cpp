@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <span>
+#include <utility>
 
 #include "weft/scope.hpp"
 #include "weft/time.hpp"
@@ -202,7 +204,8 @@ void HttpSession::flush() {
 
 // What is held back, and these, by one call.
 void HttpSession::write_out(Bytes piece, std::string_view after) {
-  const std::array<Bytes, 3> pieces{Bytes(out_), piece, Bytes(after)};
+  const std::array<Bytes, 3> all{Bytes(out_), piece, Bytes(after)};
+  const std::span<const Bytes> pieces(all.data(), piece.size != 0 ? all.size() : 1);
   const HttpPace pace{now() + options_.body_time, options_.min_rate};
   std::size_t written = 0;
   const IoResult result = wire_.write_all(pieces, written, pace.deadline(out_.size() + piece.size));
