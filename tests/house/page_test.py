@@ -4,6 +4,7 @@
 import contextlib
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -105,6 +106,12 @@ esac
         self.page.write_text(TWO.replace("```cpp plain", "```cpp frames plain"))
         self.assertEqual(self.run_page("echo hello", frames=False)[0], 0)
         self.assertEqual(self.run_page("echo hello", frames=True)[0], 1)
+
+    def test_an_emulator_may_have_flags_of_its_own(self):
+        self.run_page(self.GOOD)  # writes the program
+        command = [sys.executable, ROOT / "tools/docs/page.py", "run", self.page, self.folder / "program", "env", "-u", "HOME"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_a_signal_is_the_exit_code_that_a_shell_shows(self):
         code, said = self.run_page(self.GOOD.replace("echo hello", "kill -SEGV $$"))

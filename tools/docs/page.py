@@ -243,7 +243,7 @@ def main():
     two.add_argument("--frames", action="store_true")
     two.add_argument("page", type=pathlib.Path)
     two.add_argument("program")
-    two.add_argument("emulator", nargs="*")
+    two.add_argument("emulator", nargs=argparse.REMAINDER)
     three = words.add_parser("book")
     three.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
