@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What: TLS over a TCP stream, by OpenSSL 3: the library weft::tls, apart from the rest, which needs no OpenSSL.
+// What: TLS over a TCP stream or any other wire, by OpenSSL 3: the library weft::tls, apart from the rest, which needs
+// no OpenSSL.
 //
 //   const weft::TlsContext context = weft::TlsContext::client();           // the system's roots, host names checked
 //   weft::TlsStream stream = weft::TlsStream::connect(context, weft::TcpStream::connect(where), "example.org");
@@ -110,11 +111,18 @@ class TlsStream {
   static TlsStream connect(const TlsContext& context, TcpStream stream, const std::string& host,
                            Deadline deadline = never);
   static TlsStream accept(const TlsContext& context, TcpStream stream, Deadline deadline = never);
+  // Over something else that carries bytes: a Server's connection, for instance. It must outlive the stream.
+  static TlsStream connect(const TlsContext& context, Wire& carrier, const std::string& host,
+                           Deadline deadline = never);
+  static TlsStream accept(const TlsContext& context, Wire& carrier, Deadline deadline = never);
   // `into` is closed if they fail, and into.failure() says why.
   static IoResult connect_result(TlsStream& into, const TlsContext& context, TcpStream stream, const std::string& host,
                                  Deadline deadline = never);
   static IoResult accept_result(TlsStream& into, const TlsContext& context, TcpStream stream,
                                 Deadline deadline = never);
+  static IoResult connect_result(TlsStream& into, const TlsContext& context, Wire& carrier, const std::string& host,
+                                 Deadline deadline = never);
+  static IoResult accept_result(TlsStream& into, const TlsContext& context, Wire& carrier, Deadline deadline = never);
 
   bool is_open() const;
   // At once: see the destructor. EBADF: it was closed before.
@@ -146,7 +154,7 @@ class TlsStream {
   std::string alpn() const;     // empty: nothing
   std::string version() const;  // "TLSv1.3"
   std::string cipher() const;
-  Address peer() const;  // throws std::system_error
+  Address peer() const;  // empty: it has none, or is gone
 
   TlsFailure failure() const;  // the first one; fault none: nothing was wrong with TLS itself
 
@@ -167,7 +175,7 @@ class TlsWire final : public Wire {
   }
   IoResult shutdown_write(Deadline deadline) override { return stream_.shutdown_write_result(deadline); }
   IoResult close() noexcept override { return stream_.close_result(); }
-  Address peer() const override;
+  Address peer() const override { return stream_.peer(); }
 
   TlsStream& stream() { return stream_; }
 

@@ -36,8 +36,17 @@ IoResult may_begin(Deadline deadline) {
 
 }  // namespace
 
-TlsSession::TlsSession(std::shared_ptr<const TlsContextCore> context, TcpStream stream)
-    : context_(std::move(context)), stream_(std::move(stream)), inbox_(new char[input_at_once]) {
+TlsSession::TlsSession(std::shared_ptr<const TlsContextCore> context, std::unique_ptr<Wire> wire)
+    : TlsSession(std::move(context), std::move(wire), nullptr) {}
+
+TlsSession::TlsSession(std::shared_ptr<const TlsContextCore> context, Wire& wire)
+    : TlsSession(std::move(context), nullptr, &wire) {}
+
+TlsSession::TlsSession(std::shared_ptr<const TlsContextCore> context, std::unique_ptr<Wire> owned, Wire* wire)
+    : context_(std::move(context)),
+      owned_(std::move(owned)),
+      wire_(wire != nullptr ? *wire : *owned_),
+      inbox_(new char[input_at_once]) {
   clear_queue();
   ssl_.reset(SSL_new(context_->get()));
   in_ = BIO_new(BIO_s_mem());
@@ -86,6 +95,11 @@ IoResult TlsSession::why_closed() const {
   return IoResult::failed(failure_.os_error != 0 ? failure_.os_error : EBADF);
 }
 
+IoResult TlsSession::close() noexcept {
+  // acq_rel: the first one closes
+  return open_.exchange(false, std::memory_order_acq_rel) ? wire_.close() : IoResult::failed(EBADF);
+}
+
 TlsFailure TlsSession::failure() const {
   const std::lock_guard guard(lock_);
   return failure_;
@@ -97,7 +111,7 @@ bool TlsSession::has_output() const {
 }
 
 IoResult TlsSession::fill(Deadline deadline) {
-  const IoResult got = stream_.read_result({inbox_.get(), input_at_once}, deadline);
+  const IoResult got = wire_.read({inbox_.get(), input_at_once}, deadline);
   if (!got.ok() || got.value() == 0) return got;
   const std::lock_guard guard(lock_);
   clear_queue();
@@ -117,8 +131,7 @@ IoResult TlsSession::pump(Deadline deadline) {
       (void)BIO_read(out_, outbox_.data(), static_cast<int>(outbox_.size()));
     }
     std::size_t written = 0;
-    const IoResult result =
-        stream_.write_all_result({outbox_.data() + sent_, outbox_.size() - sent_}, written, deadline);
+    const IoResult result = wire_.write_bytes({outbox_.data() + sent_, outbox_.size() - sent_}, written, deadline);
     sent_ += written;
     if (!result.ok()) return result;
   }

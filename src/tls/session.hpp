@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What: one connection: OpenSSL between two buffers of memory, and a socket that carries what is in them. OpenSSL is
-// called with the lock held and never waits; the socket is waited for without it.
+// What: one connection: OpenSSL between two buffers of memory, and a wire that carries what is in them. OpenSSL is
+// called with the lock held and never waits; the wire is waited for without it.
 //
-//   write   [write turn] text -> SSL -> out_ -> outbox_ -> socket
-//   read    [read turn]  socket -> inbox_ -> in_ -> SSL -> text
+//   write   [write turn] text -> SSL -> out_ -> outbox_ -> wire
+//   read    [read turn]  wire -> inbox_ -> in_ -> SSL -> text
 //
 // Invariants
 //   [TLS-4] What is in out_ is on its way: whoever adds to it sends it, or found the write turn taken; who gives up the
@@ -30,7 +30,8 @@ namespace weft::inline v0::detail {
 
 class TlsSession {
  public:
-  TlsSession(std::shared_ptr<const TlsContextCore> context, TcpStream stream);
+  TlsSession(std::shared_ptr<const TlsContextCore> context, std::unique_ptr<Wire> wire);
+  TlsSession(std::shared_ptr<const TlsContextCore> context, Wire& wire);
 
   // None of these throws Cancelled: it is ECANCELED here.
   IoResult handshake(const std::string& host, Deadline deadline);  // throws std::invalid_argument about the host
@@ -38,16 +39,18 @@ class TlsSession {
   IoResult write(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline);
   IoResult shutdown_write(Deadline deadline);
   IoResult shutdown(Deadline deadline);
-  IoResult close() noexcept { return stream_.close_result(); }
+  IoResult close() noexcept;
 
-  bool is_open() const { return stream_.is_open(); }
-  Address peer() const { return stream_.peer(); }
+  bool is_open() const { return open_.load(std::memory_order_acquire); }  // acquire: with close()
+  Address peer() const { return wire_.peer(); }
   TlsFailure failure() const;
   std::string alpn() const;
   std::string version() const;
   std::string cipher() const;
 
  private:
+  TlsSession(std::shared_ptr<const TlsContextCore> context, std::unique_ptr<Wire> owned, Wire* wire);
+
   enum class Step : std::uint8_t { done, ended, wants_input, failed };
   // call(ssl) answers as OpenSSL's functions do: 1 is success.
   template <class Call>
@@ -60,9 +63,9 @@ class TlsSession {
   IoResult shake_hands(Deadline deadline);
   IoResult read_in_turn(Room room, Deadline deadline);
   IoResult write_in_turn(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline);
-  // From the socket into in_; 0: the connection has ended.
+  // From the wire into in_; 0: the connection has ended.
   IoResult fill(Deadline deadline);
-  // All that is in out_ to the socket. In the write turn.
+  // All that is in out_ to the wire. In the write turn.
   IoResult pump(Deadline deadline);
   // The same for who has not got the turn, and for who has just given it up [TLS-4].
   void pump_if_free(Deadline deadline);
@@ -73,7 +76,9 @@ class TlsSession {
   };
 
   const std::shared_ptr<const TlsContextCore> context_;
-  TcpStream stream_;
+  const std::unique_ptr<Wire> owned_;  // null: the wire is somebody else's
+  Wire& wire_;
+  seam::Atomic<bool> open_{true};  // written by the first to close
 
   mutable seam::Mutex lock_;  // [TLS-3]
   // Guarded by lock_.

@@ -29,11 +29,20 @@ std::size_t checked(IoResult result, const TlsSession& session, const char* what
   throw_os_error(result.os_error(), what);
 }
 
-std::unique_ptr<TlsSession> begin(const TlsContext& context, TcpStream stream, bool server) {
+void check_kind(const TlsContext& context, bool server) {
   if (context.core()->is_server() != server)
     throw std::invalid_argument(server ? "TlsStream::accept: the context is a client's"
                                        : "TlsStream::connect: the context is a server's");
-  return std::make_unique<TlsSession>(context.core(), std::move(stream));
+}
+
+std::unique_ptr<TlsSession> begin(const TlsContext& context, TcpStream stream, bool server) {
+  check_kind(context, server);
+  return std::make_unique<TlsSession>(context.core(), std::make_unique<TcpWire>(std::move(stream)));
+}
+
+std::unique_ptr<TlsSession> begin(const TlsContext& context, Wire& carrier, bool server) {
+  check_kind(context, server);
+  return std::make_unique<TlsSession>(context.core(), carrier);
 }
 
 }  // namespace
@@ -72,6 +81,31 @@ IoResult TlsStream::connect_result(TlsStream& into, const TlsContext& context, T
 
 IoResult TlsStream::accept_result(TlsStream& into, const TlsContext& context, TcpStream stream, Deadline deadline) {
   into = TlsStream(begin(context, std::move(stream), true));
+  return into.session().handshake({}, deadline);
+}
+
+TlsStream TlsStream::connect(const TlsContext& context, Wire& carrier, const std::string& host, Deadline deadline) {
+  TlsStream made;
+  const IoResult result = connect_result(made, context, carrier, host, deadline);
+  (void)checked(result, made.session(), "TLS handshake");
+  return made;
+}
+
+TlsStream TlsStream::accept(const TlsContext& context, Wire& carrier, Deadline deadline) {
+  TlsStream made;
+  const IoResult result = accept_result(made, context, carrier, deadline);
+  (void)checked(result, made.session(), "TLS handshake");
+  return made;
+}
+
+IoResult TlsStream::connect_result(TlsStream& into, const TlsContext& context, Wire& carrier, const std::string& host,
+                                   Deadline deadline) {
+  into = TlsStream(begin(context, carrier, false));
+  return into.session().handshake(host, deadline);
+}
+
+IoResult TlsStream::accept_result(TlsStream& into, const TlsContext& context, Wire& carrier, Deadline deadline) {
+  into = TlsStream(begin(context, carrier, true));
   return into.session().handshake({}, deadline);
 }
 
@@ -154,19 +188,11 @@ std::string TlsStream::cipher() const {
 }
 
 Address TlsStream::peer() const {
-  return session().peer();
+  return session_ == nullptr ? Address() : session_->peer();
 }
 
 TlsFailure TlsStream::failure() const {
   return session_ == nullptr ? TlsFailure{} : session_->failure();
-}
-
-Address TlsWire::peer() const {
-  try {
-    return stream_.peer();
-  } catch (const std::system_error&) {
-    return Address();
-  }
 }
 
 }  // namespace weft::inline v0
