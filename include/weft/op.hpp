@@ -6,6 +6,7 @@
 //   op::send(ch, value)    sent, or closed; the op owns the value             SendStatus
 //   op::send_from(ch, v)   the same, from a variable of the caller            SendStatus
 //   op::join(task)         the task has ended; throws what ended it           T, or std::monostate
+//   op::await(future)      the same of a future: weft/future_op.hpp           const T*, or std::monostate
 //   op::event(e)           the event is set                                   op::Set
 //   op::timeout(span)      so long after the select began                     op::TimedOut
 //   op::at(time)           at that time                                       op::TimedOut
@@ -131,7 +132,7 @@ auto event(E& object) {
 
 class Timeout : public detail::SingleOp<detail::DeadlineCase, TimedOut> {
  public:
-  explicit Timeout(detail::DeadlineCase deadline) : SingleOp(std::in_place, deadline) {}
+  explicit Timeout(const detail::DeadlineCase& deadline) : SingleOp(std::in_place, deadline) {}
   TimedOut result(std::size_t) { return {}; }
 };
 inline Timeout timeout(std::chrono::nanoseconds span) {

@@ -20,6 +20,7 @@
 #include "weft/fiber_error.hpp"
 #include "weft/file.hpp"
 #include "weft/future.hpp"
+#include "weft/future_op.hpp"
 #include "weft/generator.hpp"
 #include "weft/intercept.hpp"
 #include "weft/interval.hpp"

@@ -96,6 +96,12 @@ bool read_io(std::string_view text, RuntimeOptions& options) {
   return false;
 }
 
+bool read_clock(std::string_view text, RuntimeOptions& options) {
+  if (text != "real" && text != "virtual") return false;
+  fill<&RuntimeOptions::clock>(options, text == "real" ? RuntimeOptions::Clock::real : RuntimeOptions::Clock::virtual_);
+  return true;
+}
+
 bool read_seed(std::string_view text, RuntimeOptions& options) {
   const bool hex = text.starts_with("0x");
   const auto value = whole_number(hex ? text.substr(2) : text, hex ? 16 : 10);
@@ -124,6 +130,9 @@ constexpr Knob knobs[] = {
     {"WEFT_IO", "any", "any, uring or epoll",
      "what performs input and output: io_uring where the kernel allows it and else epoll, or always the one named",
      read_io},
+    {"WEFT_CLOCK", "real", "real or virtual",
+     "what time it is: monotonic, or from 0 on and moved to the next deadline when nothing else can happen",
+     read_clock},
     {"WEFT_SYSMON", "1", "0 or 1", "the watching thread: 0 costs latency when workers block, nothing else",
      read_flag<&O::sysmon>},
     {"WEFT_SYSMON_US", "250", "microseconds from 1 to 1000000", "how often the watching thread looks",

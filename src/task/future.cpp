@@ -10,6 +10,7 @@
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "weft/deadlock.hpp"
+#include "weft/detail/gate_wait.hpp"
 #include "weft/detail/worker_core.hpp"
 
 namespace weft::inline v0 {
@@ -75,9 +76,13 @@ void run_future(FutureState* state, const FutureBody& body, RawStart start) {
   const Io* io = state->io;
   state->core.end(
       [](const FuturePermit& permit) {
-        if (permit.io != nullptr) permit.io->ready(permit.park);
+        if (permit.io != nullptr) {
+          permit.io->ready(permit.park);
+        } else if (permit.park) {
+          static_cast<GateCore*>(permit.park.task)->open();  // of a select's case [FOP-1]
+        }
       },
-      [io](const FuturePermit& permit) { return permit.io != nullptr && permit.io != io; });
+      [io](const FuturePermit& permit) { return permit.io != io && (permit.io != nullptr || permit.park); });
   // acq_rel, with detach_future's: one of the two sees the other, and tells of the failure.
   const bool alone = state->flags.fetch_or(future_over, std::memory_order_acq_rel) & future_detached;
   release_future(state);

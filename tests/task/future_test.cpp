@@ -19,8 +19,10 @@
 #include "weft/channel.hpp"
 #include "weft/deadlock.hpp"
 #include "weft/dyn.hpp"
+#include "weft/future_op.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/select.hpp"
 #include "weft/sync_event.hpp"
 
 using namespace std::chrono_literals;
@@ -489,4 +491,71 @@ TEST_CASE("future: under a BlockingIo a wait that only a sibling could end is a 
   const Outcome outcome = run_program("futures", {"lonely"});
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.says("deadlock: under a BlockingIo a task waits (recv)"));
+}
+
+TEST_CASE("future: a case of select, won once it has ended, beside a channel and a time [N-030]") {
+  using namespace weft;
+  in_each_universe([](const Universe&) {
+    Channel<int> never{1};
+    SyncEvent go;
+    Future<int> answer = async([&] {
+      go.wait();
+      return 42;
+    });
+    // Not yet.
+    CHECK(select(op::await(answer), op::otherwise()).index() == 1);
+    CHECK(select(op::await(answer), op::timeout(100us)).index() == 1);
+    with_nursery([&](Nursery& nursery) {
+      auto selecting = nursery.spawn([&] {
+        const auto got = select(op::recv(never), op::await(answer), op::timeout(1h));
+        return got.index() == 1 ? *std::get<1>(got) : 0;
+      });
+      auto second = nursery.spawn([&] { return *std::get<0>(select(op::await(answer), op::recv(never))); });
+      until_parked(selecting);
+      until_parked(second);
+      go.set();
+      CHECK(selecting.join() == 42);
+      CHECK(second.join() == 42);
+    });
+    CHECK(answer.await() == 42);
+    CHECK(select(op::await(answer), op::otherwise()).index() == 0);  // over: at once
+    // An op that is moved after a select, and used again.
+    Future<void> nothing = async([] { sleep(200us); });
+    auto one = op::await(nothing);
+    CHECK(select(one, op::otherwise()).index() == 1);
+    Op<std::monostate> held(std::move(one));
+    CHECK(select(held, op::recv(never)).index() == 0);
+    // What ended it comes out; a cancelled select leaves the future alone.
+    Future<int> bad = async([]() -> int { throw std::runtime_error("inside"); });
+    CHECK_THROWS_WITH((void)select(op::await(bad), op::recv(never)), "inside");
+    Future<int> slow = async([] {
+      sleep(1h);
+      return 1;
+    });
+    CHECK_FALSE(timeout(1ms, [&] { (void)select(op::await(slow), op::recv(never)); }));
+    CHECK_FALSE(slow.done());
+    Future<int> empty;
+    CHECK_THROWS_AS((void)op::await(empty), std::logic_error);
+  });
+}
+
+TEST_CASE("future: many ends meet many selects, and each is won by the one that ended") {
+  using namespace weft;
+  for (const unsigned count : {1U, 4U}) {
+    run(workers(count), [] {
+      for (int round = 0; round < 300; ++round) {
+        Future<int> a = async([&] {
+          if (round % 3 == 0) yield_now();
+          return 1;
+        });
+        Future<int> b = async([&] {
+          if (round % 2 == 0) yield_now();
+          return 2;
+        });
+        const auto first = select(op::await(a), op::await(b));
+        CHECK((first.index() == 0 ? a.done() : b.done()));
+        CHECK(std::get<0>(select(op::wrap(op::await(a), [](const int* value) { return *value; }))) == 1);
+      }
+    });
+  }
 }
