@@ -75,6 +75,7 @@ struct Options {
   bool twice = true;                    // run it a second time and compare
   bool tasks_may_stay = false;          // tasks that are left when f returns are no failure; they are cancelled
   bool values_may_stay = false;         // nor are values that nobody has received
+  bool keep_trace = false;              // Report::trace
   NetworkOptions network = {};
   FileOptions files = {};
 };
@@ -102,6 +103,7 @@ struct [[nodiscard]] Report {
   std::chrono::nanoseconds time{0};   // that has passed in it
   std::string replay;                 // for WEFT_SIM_REPLAY: the seed, and every choice that was not the usual one
   std::vector<std::string> schedule;  // those choices, to be read
+  std::string trace;                  // what has happened, line by line, if it was asked for
   std::uint64_t suspensions = 0;      // suspension points that tasks came to
   bool ok() const { return failure == Failure::none; }
   explicit operator bool() const { return ok(); }

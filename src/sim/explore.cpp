@@ -83,16 +83,25 @@ std::string tell(const Exploration& found) {
                      "): " + first.text + "\n  again:    WEFT_SIM_SEED=" + std::to_string(first.seed) + "\n";
   if (found.shrink_runs == 0) return text;
   text += "  shrunk:   WEFT_SIM_REPLAY=" + found.shrunk.replay + "\n";
-  text += "  schedule: " + std::to_string(found.shrunk.schedule.size()) + " unusual choices of " +
-          std::to_string(first.schedule.size()) + " are needed\n";
+  const std::size_t needed = found.shrunk.schedule.size();
+  text += "  schedule: " + std::to_string(needed) + (needed == 1 ? " unusual choice of " : " unusual choices of ") +
+          std::to_string(first.schedule.size()) + (needed == 1 ? " is needed\n" : " are needed\n");
   for (const std::string& line : found.shrunk.schedule) text += "    " + line + "\n";
   return text;
 }
 
 void note_failure(const ExploreOptions& options, const std::function<void()>& f, Exploration& found, Report report) {
   if (++found.failures != 1) return;
-  if (options.twice && report.failure != sim::Failure::hang && report.failure != sim::Failure::different)
-    report = run_compared({report.seed, made_in(report)}, options, f);
+  if (options.twice && report.failure != sim::Failure::hang && report.failure != sim::Failure::different) {
+    Report again = run_compared({report.seed, made_in(report)}, options, f);
+    if (again.ok()) {
+      again.failure = sim::Failure::different;
+      again.text = "it failed (" + report.text +
+                   "), and with the same choices again it did not: an address, a real "
+                   "clock, a thread, or something that outlives the run decides";
+    }
+    report = std::move(again);
+  }
   found.first = std::move(report);
   shrink(options, f, found);
   found.text = tell(found);

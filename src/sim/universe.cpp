@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "base/sys.hpp"
@@ -74,6 +75,11 @@ void keep_abandoned(std::unique_ptr<Runtime> runtime, Task<void> main) {
   kept.emplace_back(std::move(runtime), std::move(main));
 }
 
+sim::Options checked(sim::Options options) {
+  if (options.workers == 0) throw std::invalid_argument("sim: without workers nothing runs");
+  return options;
+}
+
 std::string dump_of(const RuntimeCore& runtime) {
   std::size_t count = 0;
   return dump_runtime(runtime, count);
@@ -105,7 +111,7 @@ HostNumber Universe::host_here() {
 }
 
 Universe::Universe(const ChoicePlan& plan, const sim::Options& options)
-    : options_(options),
+    : options_(checked(options)),
       choices_(plan),
       strategy_(plan.seed, options_, choices_.random(ChoiceStream::schedule)),
       step_limit_(options.max_steps),
@@ -116,6 +122,7 @@ Universe::Universe(const ChoicePlan& plan, const sim::Options& options)
 Universe::~Universe() = default;
 
 void Universe::run(const std::function<void()>& f) {
+  if (this_worker() != nullptr) refuse_nested_run();
   const PointsOn points;
   auto runtime = std::make_unique<Runtime>(options_for(choices_));
   runtime_ = &runtime->core();
@@ -514,6 +521,7 @@ sim::Report Universe::report() const {
   report.steps = steps_;
   report.suspensions = suspensions_;
   report.time = std::chrono::nanoseconds(time_);
+  if (options_.keep_trace) report.trace = trace_.text();
   report.replay = ChoicePlan{choices_.seed(), choices_.taken()}.text();
   if (failure_ == sim::Failure::none && !choices_.replays()) return report;
   for (const Told& each : told_) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -142,6 +144,46 @@ TEST_CASE("sim: the same program without the bug passes every seed [N-062]") {
   });
   CHECK_MESSAGE(found.ok(), found.text);
   CHECK(found.tried == 200);
+}
+
+TEST_CASE("sim: a failure that the same choices do not bring again is told as such [N-060]") {
+  int calls = 0;
+  const sim::Exploration found = sim::explore(quietly(10), [&] { sim::check(++calls != 4, "the fourth call"); });
+  REQUIRE(found.failures == 1);
+  CHECK(found.first.failure == sim::Failure::different);
+  CHECK(found.first.text.find("with the same choices again it did not") != std::string::npos);
+}
+
+TEST_CASE("sim: explore tells how far it is, if it is asked to [N-062]") {
+  sim::ExploreOptions options = quietly(20);
+  options.progress = sim::ExploreOptions::Progress::always;
+  const int saved = dup(2);
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  dup2(ends[1], 2);
+  const sim::Exploration found = sim::explore(options, [] { weft::yield_now(); });
+  dup2(saved, 2);
+  close(saved);
+  close(ends[1]);
+  char room[256];
+  const ssize_t size = read(ends[0], room, sizeof room);
+  close(ends[0]);
+  REQUIRE(size > 0);
+  const std::string line(room, static_cast<std::size_t>(size));
+  CHECK(line.starts_with("weft::sim: 20 seeds, "));
+  CHECK(line.ends_with(" per second, 0 failures\n"));
+  CHECK(found.ok());
+}
+
+TEST_CASE("sim: a run may be read line by line; without workers, or inside a task, there is none [N-060]") {
+  sim::Options options;
+  options.keep_trace = true;
+  const sim::Report report = sim::run(1, options, [] { weft::sleep(1ms); });
+  CHECK(report.trace ==
+        "task 0 \"f\" is seen first\ntask 0 goes on\ntask 0 comes to sleep\nthe time is 1000000 ns\ntask 0 goes on\n");
+  options.workers = 0;
+  CHECK_THROWS_AS((void)sim::run(1, options, [] {}), std::invalid_argument);
+  CHECK_THROWS_AS(weft::run([] { (void)sim::run(1, {}, [] {}); }), weft::RuntimeError);
 }
 
 TEST_CASE("sim: random walk, PCT and one logical worker each do what they say [N-060]") {

@@ -2,6 +2,7 @@
 // The simulated world: hosts, network, files, faults, and how the same program runs in the real one.
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <system_error>
@@ -12,6 +13,8 @@
 #include "weft/blocking_io.hpp"
 #include "weft/buffered.hpp"
 #include "weft/file.hpp"
+#include "weft/http_client.hpp"
+#include "weft/http_server.hpp"
 #include "weft/nursery.hpp"
 #include "weft/resolve.hpp"
 #include "weft/runtime.hpp"
@@ -107,6 +110,32 @@ TEST_CASE("sim: the same program runs in the real runtime and in a simulation, f
   });
   CHECK_MESSAGE(report.ok(), report.text);
   CHECK(!std::filesystem::exists(path));
+}
+
+TEST_CASE("sim: an HTTP server and its client run unchanged between two hosts, whatever is cut or late [N-060]") {
+  sim::ExploreOptions options = all_of(40);
+  options.network.cut = 0.3;
+  options.network.loss = 0.05;
+  const sim::Exploration found = sim::explore(options, [] {
+    weft::with_nursery([&](weft::Nursery& n) {
+      const auto answer = [](weft::HttpRequest&, weft::HttpResponse& response) { response.send("hello\n"); };
+      const auto server = sim::on_host("server", [&] {
+        return std::make_unique<weft::HttpServer>(weft::TcpListener::bind(weft::Address::any(80)),
+                                                  weft::HttpServerOptions{}, answer);
+      });
+      auto running = n.spawn([&] { sim::on_host("server", [&] { server->run(); }); });
+      sim::on_host("client", [] {
+        weft::HttpClient client;
+        for (int i = 0; i < 2; ++i) {
+          const weft::HttpReply reply = client.get("http://server/");
+          sim::check(reply.status == 200 && reply.body == "hello\n", "the answer");
+        }
+      });
+      server->stop(1s);
+      running.join();
+    });
+  });
+  CHECK_MESSAGE(found.ok(), found.text);
 }
 
 TEST_CASE("sim network: a partition stops what goes between two hosts until it heals [N-061]") {
