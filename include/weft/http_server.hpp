@@ -44,6 +44,7 @@ class HttpRequest {
   std::string_view target() const { return target_; }  // as it came
   std::string_view path() const;                       // of the target, not decoded: "/a%20b" of "/a%20b?c=d"
   std::string_view query() const;                      // "c=d"
+  std::string_view host() const;                       // who is asked for: of the target, or Host; "" if neither says
   HttpVersion version() const { return version_; }
   const HttpFields& fields() const { return *fields_; }
   std::optional<std::string_view> field(std::string_view name) const { return fields_->find(name); }

@@ -3,24 +3,27 @@
 // Threads: one at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "net/http_chunks.hpp"
 #include "net/http_input.hpp"
 #include "net/http_parser.hpp"
+#include "net/socket.hpp"
 #include "weft/wire.hpp"
 
 namespace weft::inline v0::detail {
 
-// How long the other side may take: until `from`, and a second more for so many bytes that have come (0: no more).
+// How long the other side may take: until `from`, and a second more for every so many bytes that have come (0: no
+// more).
 struct HttpPace {
   Deadline from = never;
   std::uint64_t rate = 0;
 
   Deadline deadline(std::uint64_t bytes) const {
     if (rate == 0 || from == never) return from;
-    return from + std::chrono::milliseconds(bytes / rate * 1000 + bytes % rate * 1000 / rate);
+    return later(from, std::chrono::milliseconds(std::min(bytes / rate, std::uint64_t{1} << 32) * 1000));
   }
 };
 

@@ -96,7 +96,7 @@ std::unique_ptr<HttpLink> HttpClientCore::find(const HttpOrigin& origin) {
 
 void HttpClientCore::keep(const HttpOrigin& origin, std::unique_ptr<HttpLink> link) {
   if (options.max_kept == 0) return;
-  KeptLink fresh{origin, std::move(link), now() + options.keep_time};
+  KeptLink fresh{origin, std::move(link), later(now(), options.keep_time)};
   KeptLink oldest;
   const std::lock_guard guard(lock);
   if (kept.size() >= options.max_kept) {

@@ -47,6 +47,13 @@ std::string_view HttpRequest::query() const {
   return mark == std::string_view::npos ? std::string_view() : target_.substr(mark + 1);
 }
 
+std::string_view HttpRequest::host() const {
+  const std::size_t scheme = target_.starts_with('/') ? std::string_view::npos : target_.find("://");
+  if (scheme == std::string_view::npos) return field("host").value_or("");
+  const std::string_view rest = target_.substr(scheme + 3);
+  return rest.substr(0, rest.find_first_of("/?"));
+}
+
 Address HttpRequest::peer() const {
   return session_.wire_.peer();
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "net/socket.hpp"
 #include "weft/scope.hpp"
 #include "weft/time.hpp"
 
@@ -41,8 +42,8 @@ HttpSession::Head HttpSession::wait_for_head(Deadline& head_end) {
   const bool idle = input_.empty();
   const Deadline time = now();
   if (idle && connection_ != nullptr && !connection_->rest()) return Head::end;
-  if (!idle && head_end == never) head_end = time + options_.head_time;
-  const IoResult result = wire_.read(input_.room(), idle ? time + options_.idle_time : head_end);
+  if (!idle && head_end == never) head_end = later(time, options_.head_time);
+  const IoResult result = wire_.read(input_.room(), idle ? later(time, options_.idle_time) : head_end);
   if (idle && connection_ != nullptr) (void)connection_->work();
   if (!result.ok()) {
     if (!idle && result.os_error() == ETIMEDOUT) {
@@ -83,6 +84,10 @@ bool HttpSession::begin_request() {
     refuse(parser_.fault().status, parser_.fault().why);
     return false;
   }
+  if (parser_.method(text) == "CONNECT") {  // what follows the answer would be no HTTP any more
+    refuse(501, "no tunnels here");
+    return false;
+  }
   request_.fields_ = &parser_.fields(text);
   request_.method_ = parser_.method(text);
   request_.target_ = parser_.target(text);
@@ -95,7 +100,7 @@ bool HttpSession::begin_request() {
   response_.status_ = 200;
   fields_.clear();
   HttpPace pace;
-  if (framing.kind != BodyKind::none) pace = {now() + options_.body_time, options_.min_rate};
+  if (framing.kind != BodyKind::none) pace = {later(now(), options_.body_time), options_.min_rate};
   if (framing.kind == BodyKind::length && framing.length > options_.max_body) {
     refuse(413, "the body is larger than the limit");
     return false;
@@ -155,7 +160,7 @@ void HttpSession::end_badly(const std::exception_ptr& failure) {
   if (ours) {
     core_.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
     if (options_.server.on_trouble) options_.server.on_trouble({wire_.peer(), 0, failure});
-  } else if (!keep_) {
+  } else if (status >= 400 && !keep_) {
     core_.refused.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
   }
   if (response_.begun()) {  // nothing can be said any more but by an early end
@@ -206,7 +211,7 @@ void HttpSession::flush() {
 void HttpSession::write_out(Bytes piece, std::string_view after) {
   const std::array<Bytes, 3> all{Bytes(out_), piece, Bytes(after)};
   const std::span<const Bytes> pieces(all.data(), piece.size != 0 ? all.size() : 1);
-  const HttpPace pace{now() + options_.body_time, options_.min_rate};
+  const HttpPace pace{later(now(), options_.body_time), options_.min_rate};
   std::size_t written = 0;
   const IoResult result = wire_.write_all(pieces, written, pace.deadline(out_.size() + piece.size));
   out_.clear();

@@ -76,7 +76,7 @@ struct ServerCore {
     return until;
   }
   Deadline idle_deadline(Deadline deadline) const {
-    return options.idle == std::chrono::nanoseconds::max() ? deadline : std::min(deadline, now() + options.idle);
+    return options.idle == std::chrono::nanoseconds::max() ? deadline : std::min(deadline, later(now(), options.idle));
   }
 };
 

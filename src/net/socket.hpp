@@ -23,5 +23,9 @@ IoResult set_option(const Descriptor& socket, int level, int option, const void*
 Address local_of(const Descriptor& socket);
 Address peer_of(const Descriptor& socket);
 Deadline deadline_for(std::chrono::nanoseconds span);
+// Never, if that is further away than the clock can say.
+inline Deadline later(Deadline from, std::chrono::nanoseconds span) {
+  return span >= never - from ? never : from + span;
+}
 
 }  // namespace weft::inline v0::detail

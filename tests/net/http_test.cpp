@@ -108,6 +108,39 @@ std::string understood_in_pieces(std::string_view text) {
   return whole;
 }
 
+// Gives what was written in these pieces, and keeps what comes back.
+class MemoryWire final : public Wire {
+ public:
+  MemoryWire(std::string_view text, std::vector<std::size_t> cuts) : text_(text), cuts_(std::move(cuts)) {}
+  IoResult read(weft::Room room, Deadline) override {
+    const std::size_t end = next_ < cuts_.size() ? cuts_[next_] : text_.size();
+    const std::size_t count = std::min(room.size, end - at_);
+    text_.copy(static_cast<char*>(room.data), count, at_);
+    at_ += count;
+    if (at_ == end) ++next_;
+    return IoResult(static_cast<long>(count));
+  }
+  IoResult write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline) override {
+    written = 0;
+    for (const Bytes& piece : pieces) {
+      came_.append(piece.chars(), piece.size);
+      written += piece.size;
+    }
+    return IoResult(static_cast<long>(written));
+  }
+  IoResult shutdown_write(Deadline) override { return IoResult(); }
+  IoResult close() noexcept override { return IoResult(); }
+  Address peer() const override { return {}; }
+  const std::string& came() const { return came_; }
+
+ private:
+  std::string_view text_;
+  std::vector<std::size_t> cuts_;  // where a read ends
+  std::size_t next_ = 0;
+  std::size_t at_ = 0;
+  std::string came_;
+};
+
 // A server for the time of body(where).
 template <class F>
 void with_http(const HttpServerOptions& options, HttpHandler handler, F&& body) {
@@ -386,6 +419,85 @@ TEST_CASE("http: random bytes and damaged requests never confuse the parser, and
   }
 }
 
+TEST_CASE("http: a server's answers do not depend on how the requests were cut, whatever they are") {
+  const std::uint64_t seed = std::random_device()() | std::uint64_t{std::random_device()()} << 32;
+  CAPTURE(seed);
+  Random random(seed);
+  HttpServerOptions options;
+  options.date = false;
+  options.max_head = 5000;
+  options.max_body = 20'000;
+  options.max_drain = 300;
+  Runtime runtime(workers(1));
+  runtime.run([&] {
+    HttpService service(options, [&](HttpRequest& request, HttpResponse& response) {
+      if (request.path() == "/unread") return response.send("unread");
+      if (request.path() == "/pieces") {
+        char room[700];
+        while (const std::size_t count = request.read(room)) response.write({room, count});
+        return;
+      }
+      response.field("X-Path", request.path()).field("X-Host", request.host()).send(request.body());
+    });
+    const auto answer = [&](std::string_view text, std::vector<std::size_t> cuts) {
+      MemoryWire wire(text, std::move(cuts));
+      service.serve(wire);
+      return wire.came();
+    };
+    const auto whole_of = [&](std::string text) {  // chunks as large as the reads made them
+      std::string plain;
+      for (std::size_t at = text.find("Transfer-Encoding: chunked"); at != std::string::npos;) {
+        const std::size_t body = text.find("\r\n\r\n", at) + 4;
+        Chunks chunks;
+        std::size_t used = body;
+        plain.append(text, 0, body);
+        while (!chunks.at_end() && used < text.size()) {
+          used += chunks.skip(std::string_view(text).substr(used));
+          if (!chunks.at_data()) continue;
+          const std::size_t count = std::min<std::size_t>(chunks.left(), text.size() - used);
+          plain.append(text, used, count);
+          used += count;
+          if (count != 0) chunks.took(count);
+        }
+        text.erase(0, used);
+        at = text.find("Transfer-Encoding: chunked");
+      }
+      return plain + text;
+    };
+    for (int round = 0; round < 1000; ++round) {
+      std::string text;
+      for (std::uint64_t count = 1 + random.below(6); count > 0; --count) {
+        const char* const paths[] = {"/", "/unread", "/pieces", "http://name:1/x?y"};
+        const std::string body(random.below(random.below(10) == 0 ? 9000 : 400), 'b');
+        text += "POST " + std::string(paths[random.below(4)]) + " HTTP/1.1\r\nHost: a\r\n";
+        if (random.below(20) == 0) text += "X: " + std::string(random.below(5000), 'x') + "\r\n";
+        if (random.below(2) == 0) {
+          text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+        } else {
+          text += "Transfer-Encoding: chunked\r\n\r\n";
+          for (std::size_t at = 0; at < body.size();) {
+            const std::size_t size = 1 + random.below(body.size() - at);
+            char head[20];
+            std::snprintf(head, sizeof head, "%zx\r\n", size);
+            text += head + body.substr(at, size) + "\r\n";
+            at += size;
+          }
+          text += "0\r\n\r\n";
+        }
+      }
+      if (random.below(3) == 0) text[random.below(text.size())] = static_cast<char>(random.below(256));
+      const std::string whole = whole_of(answer(text, {}));
+      for (int way = 0; way < 3; ++way) {
+        std::vector<std::size_t> cuts;
+        const std::uint64_t most = way == 0 ? 1 : way == 1 ? 50 : 2000;
+        for (std::size_t at = 0; (at += 1 + random.below(most)) < text.size();) cuts.push_back(at);
+        CAPTURE(text);
+        REQUIRE(whole_of(answer(text, cuts)) == whole);
+      }
+    }
+  });
+}
+
 TEST_CASE("http: the date is written as RFC 9110 wants it") {
   HttpDate date;
   CHECK(date.at(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -442,6 +554,7 @@ TEST_CASE("http: what is no request is answered and the connection closed; nothi
       };
       const std::string behind = get + "\r\n";
       CHECK(status_of("nonsense\r\n\r\n" + behind) == "400");
+      CHECK(status_of("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n" + behind) == "501");
       CHECK(status_of("GET / HTTP/3.0\r\n\r\n" + behind) == "505");
       CHECK(status_of(get + "X: " + std::string(300, 'x') + "\r\n\r\n" + behind) == "431");
       CHECK(status_of(get + "a:\r\nb:\r\nc:\r\nd:\r\n\r\n" + behind) == "431");
@@ -454,7 +567,7 @@ TEST_CASE("http: what is no request is answered and the connection closed; nothi
       CHECK(ask(server.local(), {get}, true).substr(9, 3) == "400");                                   // half a head
       CHECK(ask(server.local(), {post + "Content-Length: 4\r\n\r\nab"}, true).substr(9, 3) == "400");  // half a body
       CHECK(ask(server.local(), {""}, true).empty());
-      CHECK(server.http_counts().refused == 12);
+      CHECK(server.http_counts().refused == 13);
       CHECK(server.http_counts().failed == 0);
     });
   });
