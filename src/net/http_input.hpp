@@ -43,15 +43,8 @@ class HttpInput {
   // Where more can be read to; never empty.
   weft::Room room() {
     if (begin_ == end_) begin_ = end_ = base_;
-    if (size_ - end_ < first_size / 16) {
-      if (begin_ > base_) {
-        std::memmove(data_.get() + base_, data_.get() + begin_, end_ - begin_);
-        end_ -= begin_ - base_;
-        begin_ = base_;
-      } else {
-        move_to(kept_ > 0 ? size_ : std::max(first_size, 2 * size_));
-      }
-    }
+    // Only of a head, which is not complete: behind a kept one all is used before more is read.
+    if (size_ - end_ < first_size / 16) move_to(kept_ > 0 ? size_ : std::max(first_size, 2 * size_));
     return {data_.get() + end_, size_ - end_};
   }
   void came(std::size_t count) { end_ += count; }

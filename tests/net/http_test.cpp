@@ -303,6 +303,9 @@ TEST_CASE("http: what two readers could understand in two ways is refused, howev
       {chunked + "4\r\nhello\r\n0\r\n\r\n", "bad 400"},
       {chunked + "6\r\nhello\r\n0\r\n\r\n", "bad 400"},
       {chunked + "5\r\nhello\n0\r\n\r\n", "bad 400"},
+      {chunked + "5\r\nhello\n\n0\r\n\r\n", "bad 400"},
+      {chunked + "\r\n\r\n", "bad 400"},
+      {chunked + ";\r\n\r\n", "bad 400"},
       {chunked + "5\r\nhello0\r\n\r\n", "bad 400"},
       {chunked + "10000000000000005\r\nhello\r\n0\r\n\r\n", "bad 400"},
       {chunked + "0000000000000005\r\nhello\r\n0\r\n\r\n", "bad 400"},
@@ -561,13 +564,14 @@ TEST_CASE("http: what is no request is answered and the connection closed; nothi
       CHECK(status_of("GET /" + std::string(300, 'x')) == "414");
       CHECK(status_of(post + "Content-Length: 11\r\n\r\n" + behind) == "413");
       CHECK(status_of(post + "Transfer-Encoding: chunked\r\n\r\nb\r\n" + behind) == "413");
+      CHECK(status_of(post + "Transfer-Encoding: chunked\r\n\r\nfffffff\r\n") == "413");  // before a byte of it came
       CHECK(status_of(post + "Transfer-Encoding: chunked\r\n\r\n6\r\n123456\r\n5\r\n12345\r\n0\r\n\r\n") == "413");
       CHECK(status_of(post + "Transfer-Encoding: chunked\r\n\r\n4\r\n123456\r\n0\r\n\r\n" + behind) == "400");
       CHECK(status_of(post + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + behind) == "400");
       CHECK(ask(server.local(), {get}, true).substr(9, 3) == "400");                                   // half a head
       CHECK(ask(server.local(), {post + "Content-Length: 4\r\n\r\nab"}, true).substr(9, 3) == "400");  // half a body
       CHECK(ask(server.local(), {""}, true).empty());
-      CHECK(server.http_counts().refused == 13);
+      CHECK(server.http_counts().refused == 14);
       CHECK(server.http_counts().failed == 0);
     });
   });
