@@ -188,6 +188,8 @@ def fault_of(block, code, got, frames):
 
 
 def run(path, program, emulator, accept=False, sanitized=False, frames=True):
+    if not os.path.exists(program):
+        sys.exit(f"{path.name}: {program} is not built")
     lines, blocks = blocks_of(path)
     faults = 0
     ran = 0
