@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,9 +15,12 @@
 #include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "io/engines.hpp"
+#include "weft/http_client.hpp"
+#include "weft/http_server.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/scope.hpp"
+#include "weft/sim.hpp"
 #include "weft/sync_event.hpp"
 
 using namespace weft;
@@ -307,4 +311,74 @@ TEST_CASE("server: its end does not depend on who is there: nobody, a full house
     CHECK_FALSE(timeout(10ms, [&] { cancelled.run(); }));
     CHECK(cancelled.counts().open == 0);
   });
+}
+
+TEST_CASE("server: in every simulated schedule a stop answers each request that was taken up, and ends [SERVE-4]") {
+  sim::ExploreOptions options;
+  options.seeds = 300;
+  options.twice = false;
+  const sim::Exploration found = sim::explore(options, [] {
+    std::atomic<std::uint64_t> handled{0};
+    std::atomic<std::uint64_t> answered{0};
+    bool stopped = false;
+    auto server = sim::on_host("server", [&] {
+      HttpServerOptions http;
+      http.server.max_connections = 3;
+      http.date = false;
+      return std::make_unique<HttpServer>(TcpListener::bind(Address::any(80)), http,
+                                          [&](HttpRequest& request, HttpResponse& response) {
+                                            ++handled;
+                                            if (request.path() == "/slow") sleep(20ms);
+                                            response.send(request.body());
+                                          });
+    });
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([&] { sim::on_host("server", [&] { server->run(); }); });
+      for (int i = 0; i < 4; ++i)
+        nursery.start([&, i] {
+          HttpClient client;
+          try {
+            for (int k = 0; k < 4; ++k) {
+              const std::string said = std::to_string(i) + "/" + std::to_string(k);
+              const std::string path = (i + k) % 2 == 0 ? "/slow" : "/";
+              const HttpReply reply = client.request({.method = "PUT", .url = "http://server" + path, .body = said});
+              sim::check(reply.status == 200 && reply.body == said, "an answer to another question");
+              ++answered;
+            }
+          } catch (const HttpError& error) {
+            const bool late = error.failure() == HttpFailure::closed || error.failure() == HttpFailure::no_connection;
+            sim::check(late && stopped, error.what());
+          }
+        });
+      sleep(std::chrono::milliseconds(5 + sim::choose(80)));
+      stopped = true;
+      server->stop(10s);
+    });
+    sim::check(server->counts().open == 0 && server->counts().cut == 0, "everybody has left by himself");
+    sim::check(handled == answered, "who was taken up was answered");
+  });
+  CHECK(found.ok());
+}
+
+TEST_CASE("server: a cancel at any point of a server, a client and their talk leaves nothing behind") {
+  const sim::CancelReport report = sim::cancel_everywhere({}, [] {
+    HttpServer server(TcpListener::bind(Address::loopback(80)), {}, [](HttpRequest& request, HttpResponse& response) {
+      const std::string body = request.body();
+      response.write(body);
+      response.flush();
+      response.write(body);
+    });
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([&] { server.run(); });
+      HttpClient client;
+      const std::string large(100'000, 'x');
+      const HttpReply small = client.post("http://127.0.0.1/", "text/plain", "word");
+      sim::check(small.body == "wordword", "small");
+      const HttpReply twice = client.post("http://127.0.0.1/", "text/plain", large);
+      sim::check(twice.body.size() == 200'000, "large");
+      server.stop(1s);
+    });
+  });
+  CHECK(report.ok());
+  CHECK(report.points > 30);
 }
