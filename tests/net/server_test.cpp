@@ -134,7 +134,7 @@ TEST_CASE("server: errors of accept are survived, told once per row, and do not 
           const BadAccept bad(error);
           stream = TcpStream::connect(server.local());
           sleep(40ms);
-          CHECK(bad.calls() > 2);
+          CHECK(bad.calls() >= 1);
           CHECK(bad.calls() < 40);
         }
         CHECK(talks(stream));
