@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from program import Program, raise_limit, read_answer, request
+from program import Program, engines, raise_limit, read_answer, request
 
 ROUND = ((100, 4), (1000, 4), (10000, 8))  # connections, seconds
 SLOW = 40
@@ -118,7 +118,11 @@ def main():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--engine", default="epoll")
     options = parser.parse_args()
-    raise_limit()
+    if options.engine not in engines():
+        print(f"this kernel has no {options.engine}")
+        return 77
+    most = raise_limit()
+    assert most > 10_500, f"10,000 connections need more descriptors than the limit of {most}"
     with Program(options.program, options.engine) as server:
         with server.connect() as client:  # so that all is there that it ever opens
             client.sendall(request("/"))

@@ -58,6 +58,7 @@ class Program:
 def raise_limit():
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def request(path, *fields, method="GET", body=b""):
