@@ -28,12 +28,12 @@ namespace detail {
 class FutureCase final : public SelectCase {
  public:
   explicit FutureCase(FutureState& state) : state_(&state) {}
-  FutureCase(FutureCase&& other) noexcept : state_(other.state_) { other.leave(); }
+  FutureCase(FutureCase&& other) noexcept : state_(other.state_) { other.withdraw(); }
   FutureCase& operator=(FutureCase&&) = delete;
-  ~FutureCase() { leave(); }
+  ~FutureCase() { withdraw(); }
 
   void join();  // [FOP-1]
-  void leave() noexcept;
+  void withdraw() noexcept;
 
   bool looks_ready() const override { return gate_.looks_open(); }
   seam::SpinLock* lock() override { return &gate_.lock(); }

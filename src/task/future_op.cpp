@@ -15,7 +15,7 @@ void FutureCase::join() {
   if (state_->core.is_over()) gate_.open();  // it may have been over before
 }
 
-void FutureCase::leave() noexcept {
+void FutureCase::withdraw() noexcept {
   if (!joined_) return;
   joined_ = false;
   state_->core.leave(future_node_);
