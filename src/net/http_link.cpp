@@ -93,12 +93,13 @@ bool HttpLink::send(const HttpCall& call, Deadline deadline) {
 
 HttpReply HttpLink::exchange(const HttpCall& call, const HttpUrl& url, Deadline deadline) {
   reusable_ = answered_ = false;
-  failure_ = IoResult();
+  failure_ = unsent_ = IoResult();
   put_head(call, url);
   if (!call.source && call.body.size <= at_once) {
     // Who refuses a question may have answered it before it was all there.
     if (!send(call, deadline) && failure_.os_error() != EPIPE && failure_.os_error() != ECONNRESET)
       throw_wire_error(failure_, "sending the request");
+    unsent_ = failure_;
     return read_answer(call, deadline);
   }
   HttpReply reply;
@@ -124,7 +125,7 @@ void HttpLink::read_head(Deadline deadline) {
       throw HttpError(large ? HttpFailure::too_large : HttpFailure::bad_message, 0, parser_.fault().why);
     }
     const IoResult result = wire_->read(input_.room(), deadline);
-    if (!result.ok()) throw_wire_error(failure_.ok() ? result : failure_, "waiting for the answer");
+    if (!result.ok()) throw_wire_error(unsent_.ok() ? result : unsent_, "waiting for the answer");
     if (result.count() == 0)
       throw HttpError(
           HttpFailure::closed, 0,
@@ -165,7 +166,7 @@ HttpReply HttpLink::read_answer(const HttpCall& call, Deadline deadline) {
   }
   const bool stays = parser_.version() == HttpVersion::http_1_1 ? !parser_.says_close()
                                                                 : parser_.says_keep_alive() && !parser_.says_close();
-  reusable_ = stays && failure_.ok() && framing.kind != BodyKind::until_close && input_.empty();
+  reusable_ = stays && unsent_.ok() && framing.kind != BodyKind::until_close && input_.empty();
   return reply;
 }
 

@@ -44,7 +44,8 @@ class HttpLink {
   HeadParser parser_;
   HttpBody body_;
   std::string out_;
-  IoResult failure_;
+  IoResult failure_;  // of sending; the sender's, while it runs beside the reader
+  IoResult unsent_;   // the same once it is known: the reader's
   bool reusable_ = false;
   bool answered_ = false;
 };
