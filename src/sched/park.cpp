@@ -37,15 +37,16 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
     own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
     const bool still_there =
         task.timer_place.load(std::memory_order_relaxed) == place;  // neither fired nor handed over
-    const bool keep = still_there && task.timer.deadline <= deadline;
-    if (still_there && !keep) there.wheel.remove(task.timer);
+    const bool keep = still_there && task.links.timer.deadline <= deadline;
+    if (still_there && !keep) there.wheel.remove(task.links.timer);
     own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();
     if (keep) return;
     if (still_there) break;
   }
   here.wheel_lock.lock_owner();
   task.timer_place.store(static_cast<std::uint16_t>(here.index + 1), std::memory_order_relaxed);
-  here.wheel.insert(task.timer, deadline);
+  task.links.timer.next = nullptr;  // in no wheel, whatever lay in the room before [TASK-4]
+  here.wheel.insert(task.links.timer, deadline);
   if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
     here.next_timer.store(deadline, std::memory_order_relaxed);
   here.wheel_lock.unlock_owner();

@@ -24,7 +24,7 @@ struct Block {
 
 struct Pool {
   seam::Mutex mutex;
-  TaskCore* free = nullptr;  // guarded by mutex, linked through scope_next
+  TaskCore* free = nullptr;  // guarded by mutex, linked through links.scope_next
   std::size_t count = 0;     // guarded by mutex
   std::size_t made = 0;      // guarded by mutex
   Block* blocks = nullptr;   // guarded by mutex; only grows
@@ -52,10 +52,10 @@ void make_block(Pool& p) {
   block->records = records;
   for (unsigned i = 0; i < block_records; ++i) {
     auto* record = new (records + i) TaskCore;
-    WEFT_ASSERT(
-        reinterpret_cast<std::byte*>(&record->timer) - reinterpret_cast<std::byte*>(record) == TaskCore::timer_offset,
-        "a task is found from its timer");
-    record->scope_next = p.free;
+    WEFT_ASSERT(reinterpret_cast<std::byte*>(&record->links.timer) - reinterpret_cast<std::byte*>(record) ==
+                    TaskCore::timer_offset,
+                "a task is found from its timer");
+    record->links.scope_next = p.free;
     p.free = record;
   }
   p.blocks = block;
@@ -70,13 +70,13 @@ TaskCore* take_shared_record() {
   const std::lock_guard guard(p.mutex);
   if (p.free == nullptr) make_block(p);
   --p.count;
-  return std::exchange(p.free, p.free->scope_next);
+  return std::exchange(p.free, p.free->links.scope_next);
 }
 
 void give_shared_record(TaskCore* task) noexcept {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  task->scope_next = p.free;
+  task->links.scope_next = p.free;
   p.free = task;
   ++p.count;
 }
@@ -86,31 +86,31 @@ TaskCore* take_record_slow(WorkerCore* worker) {
   const std::lock_guard guard(p.mutex);
   if (p.free == nullptr) make_block(p);
   for (unsigned i = 1; i < batch && p.free != nullptr; ++i) {
-    TaskCore* record = std::exchange(p.free, p.free->scope_next);
+    TaskCore* record = std::exchange(p.free, p.free->links.scope_next);
     --p.count;
-    record->scope_next = worker->free_records;
+    record->links.scope_next = worker->free_records;
     worker->free_records = record;
     ++worker->free_count;
   }
   if (p.free == nullptr) {
     TaskCore* record = worker->free_records;
-    worker->free_records = record->scope_next;
+    worker->free_records = record->links.scope_next;
     --worker->free_count;
     return record;
   }
   --p.count;
-  return std::exchange(p.free, p.free->scope_next);
+  return std::exchange(p.free, p.free->links.scope_next);
 }
 
 void give_record_slow(WorkerCore* worker, TaskCore* task) noexcept {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  task->scope_next = p.free;
+  task->links.scope_next = p.free;
   p.free = task;
   ++p.count;
   for (unsigned i = 0; i < 256 && worker->free_records != nullptr; ++i) {
-    TaskCore* record = std::exchange(worker->free_records, worker->free_records->scope_next);
-    record->scope_next = p.free;
+    TaskCore* record = std::exchange(worker->free_records, worker->free_records->links.scope_next);
+    record->links.scope_next = p.free;
     p.free = record;
     ++p.count;
     --worker->free_count;
@@ -119,7 +119,7 @@ void give_record_slow(WorkerCore* worker, TaskCore* task) noexcept {
 
 void give_all_records(WorkerCore* worker) noexcept {
   while (worker->free_records != nullptr) {
-    TaskCore* record = std::exchange(worker->free_records, worker->free_records->scope_next);
+    TaskCore* record = std::exchange(worker->free_records, worker->free_records->links.scope_next);
     give_shared_record(record);
   }
   worker->free_count = 0;

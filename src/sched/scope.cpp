@@ -162,6 +162,7 @@ void register_task(TaskCore& task) {
   // The scope it was born into: those it opened itself name it as their owner.
   ScopeCore* birth = task.birth;
   if (birth == nullptr || (task.flags & task_registered)) return;
+  WEFT_ASSERT(!(task.flags & task_has_result), "a task has returned its result; what is left of that may not wait");
   ScopeTree::add_task(*birth, task);
   task.flags |= task_registered;
   ScopeTree::link(*birth);

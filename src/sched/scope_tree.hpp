@@ -50,16 +50,16 @@ struct ScopeTree {
   template <class Scope, class Task>
   static void add_task(Scope& scope, Task& task) {
     const std::lock_guard guard(scope.lock);
-    task.scope_next = scope.tasks;
-    if (scope.tasks != nullptr) scope.tasks->scope_prev = &task.scope_next;
+    task.links.scope_next = scope.tasks;
+    if (scope.tasks != nullptr) scope.tasks->links.scope_prev = &task.links.scope_next;
     scope.tasks = &task;
-    task.scope_prev = &scope.tasks;
+    task.links.scope_prev = &scope.tasks;
   }
   template <class Scope, class Task>
   static void remove_task(Scope& scope, Task& task) {
     const std::lock_guard guard(scope.lock);
-    *task.scope_prev = task.scope_next;
-    if (task.scope_next != nullptr) task.scope_next->scope_prev = task.scope_prev;
+    *task.links.scope_prev = task.links.scope_next;
+    if (task.links.scope_next != nullptr) task.links.scope_next->links.scope_prev = task.links.scope_prev;
   }
 
   // visit(task) for each task of this scope and of those below it that no shield keeps apart; owners are visited once
@@ -69,7 +69,7 @@ struct ScopeTree {
     Scope* at = &top;  // its lock is held, and those of all above it up to `top`
     for (;;) {
       if (at->owner != nullptr) visit(*at->owner);
-      for (auto* task = at->tasks; task != nullptr; task = task->scope_next) visit(*task);
+      for (auto* task = at->tasks; task != nullptr; task = task->links.scope_next) visit(*task);
       Scope* next = first_open(at->children);
       while (next == nullptr) {
         if (at == &top) return;

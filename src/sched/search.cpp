@@ -194,9 +194,9 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
   });
   while (late_list != nullptr) {
     TaskCore* task = late_list;
-    late_list = reinterpret_cast<TaskCore*>(task->timer.next);
-    task->timer.next = nullptr;
-    owner.wheel.insert(task->timer, task->deadline.load(std::memory_order_relaxed));
+    late_list = reinterpret_cast<TaskCore*>(task->links.timer.next);
+    task->links.timer.next = nullptr;
+    owner.wheel.insert(task->links.timer, task->deadline.load(std::memory_order_relaxed));
   }
   owner.next_timer.store(owner.wheel.next_deadline(), std::memory_order_relaxed);
   own ? owner.wheel_lock.unlock_owner() : owner.wheel_lock.unlock_other();

@@ -30,12 +30,15 @@ namespace weft::inline v0::detail {
 namespace {
 
 void drop_outcome(TaskCore* task) noexcept {
-  if (task->flags & task_failed) {
-    reinterpret_cast<std::exception_ptr*>(task->room)->~exception_ptr();
-  } else if (task->flags & task_has_result) {
+  const std::uint16_t flags = task->flags;
+  task->flags &= static_cast<std::uint16_t>(~(task_failed | task_has_result));
+  if (flags & task_failed) {
+    auto* failure = reinterpret_cast<std::exception_ptr*>(task->room);
+    const std::exception_ptr leaving = std::move(*failure);
+    failure->~exception_ptr();
+  } else if (flags & task_has_result) {
     task->code(task, TaskOp::drop_result);
   }
-  task->flags &= static_cast<std::uint16_t>(~(task_failed | task_has_result));
 }
 
 }  // namespace
@@ -93,6 +96,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   RuntimeCore& runtime = *this_worker()->runtime;
   NurseryCore* nursery = task->nursery;
   unregister_task(*task);
+  forget_timer(*task);
   if (failure != nullptr) [[unlikely]] {
     if (const auto* asked = thrown_as<Cancelled>(failure)) cancelled |= was_asked(*task, task->birth, *asked);
     new (task->room) std::exception_ptr(failure);
@@ -104,7 +108,6 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   const bool main = task->flags & task_main;
   const bool in_place = task->flags & task_in_place;
   const bool held = task->flags & task_held;  // its joiner writes the flags once it sees the end
-  forget_timer(*task);
   task->word.finish(cancelled);
   // After its end is visible: a joiner that is woken by the request finds what ended the child, wherever that ran.
   if (failure != nullptr && nursery != nullptr) [[unlikely]]
@@ -175,6 +178,14 @@ void run_body(TaskCore* task) {
   if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
     return cancel_unstarted(task);
   end_body(task, guarded_call(task->code, task, TaskOp::run));
+}
+
+void vacate_room_slow(TaskCore* task) {
+  if (task->flags & task_locals) drop_locals(current_core()->root, task);
+  drop_bindings();
+  if (task->flags & task_locals) drop_locals(current_core()->root, task);  // what a binding's destructor made
+  unregister_task(*task);
+  forget_timer(*task);
 }
 
 void end_body(TaskCore* task, std::exception_ptr failure) {

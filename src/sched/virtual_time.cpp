@@ -18,20 +18,20 @@ namespace weft::inline v0 {
 namespace detail {
 
 void VirtualTime::insert(TaskCore& task, std::int64_t deadline) {
-  task.timer.deadline = deadline;
+  task.links.timer.deadline = deadline;
   TimerLink* before = head_.prev;  // most come last
   while (before != &head_ && static_cast<TimerNode*>(before)->deadline > deadline) before = before->prev;
-  task.timer.prev = before;
-  task.timer.next = before->next;
-  before->next->prev = &task.timer;
-  before->next = &task.timer;
+  task.links.timer.prev = before;
+  task.links.timer.next = before->next;
+  before->next->prev = &task.links.timer;
+  before->next = &task.links.timer;
   task.timer_place.store(place, std::memory_order_relaxed);
 }
 
 void VirtualTime::remove(TaskCore& task) {
-  task.timer.prev->next = task.timer.next;
-  task.timer.next->prev = task.timer.prev;
-  task.timer.next = task.timer.prev = nullptr;
+  task.links.timer.prev->next = task.links.timer.next;
+  task.links.timer.next->prev = task.links.timer.prev;
+  task.links.timer.next = task.links.timer.prev = nullptr;
   task.timer_place.store(0, std::memory_order_relaxed);
 }
 
@@ -40,7 +40,7 @@ void VirtualTime::arm(TaskCore& task, std::int64_t deadline) {
     const std::lock_guard guard(lock_);
     if (deadline > now_.load(std::memory_order_relaxed)) {
       if (task.timer_place.load(std::memory_order_relaxed) == place) {
-        if (task.timer.deadline == deadline) return;
+        if (task.links.timer.deadline == deadline) return;
         remove(task);
       }
       return insert(task, deadline);
@@ -61,7 +61,7 @@ TaskCore* VirtualTime::first() {
     const TaskMoment now = task.word.look();
     const std::int64_t deadline = task.deadline.load(std::memory_order_relaxed);
     const bool waits = now.state() == TaskState::parking && now.reason() == WakeReason::none;
-    if (waits && deadline == task.timer.deadline) return &task;
+    if (waits && deadline == task.links.timer.deadline) return &task;
     remove(task);
     if (waits && deadline != seam::no_deadline) insert(task, deadline);
   }
@@ -71,16 +71,16 @@ TaskCore* VirtualTime::first() {
 std::int64_t VirtualTime::earliest() {
   const std::lock_guard guard(lock_);
   const TaskCore* task = first();
-  return task != nullptr ? task->timer.deadline : seam::no_deadline;
+  return task != nullptr ? task->links.timer.deadline : seam::no_deadline;
 }
 
 bool VirtualTime::step(std::int64_t limit, Chain& into, std::size_t& count) {
   const std::lock_guard guard(lock_);
   const TaskCore* next = first();
-  if (next == nullptr || next->timer.deadline > limit) return false;
-  const std::int64_t now = std::max(next->timer.deadline, now_.load(std::memory_order_relaxed));
+  if (next == nullptr || next->links.timer.deadline > limit) return false;
+  const std::int64_t now = std::max(next->links.timer.deadline, now_.load(std::memory_order_relaxed));
   now_.store(now, std::memory_order_release);
-  for (TaskCore* task = first(); task != nullptr && task->timer.deadline <= now; task = first()) {
+  for (TaskCore* task = first(); task != nullptr && task->links.timer.deadline <= now; task = first()) {
     remove(*task);
     if (task->word.wake(task->word.look().ticket(), WakeReason::timeout) != TaskWord::Wake::queue_it) continue;
     if ((task->flags & task_pinned) || task->strand != nullptr) {

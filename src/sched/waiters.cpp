@@ -76,7 +76,7 @@ void forget_timer(TaskCore& task) {
     const bool own = &there == &here;
     own ? there.wheel_lock.lock_owner() : there.wheel_lock.lock_other();
     if (task.timer_place.load(std::memory_order_relaxed) == place) {  // else fired or handed over meanwhile
-      there.wheel.remove(task.timer);
+      there.wheel.remove(task.links.timer);
       task.timer_place.store(0, std::memory_order_relaxed);
     }
     own ? there.wheel_lock.unlock_owner() : there.wheel_lock.unlock_other();

@@ -30,3 +30,7 @@ TEST_CASE("limits: without memory for another record the spawn says so, and what
 TEST_CASE("limits: without threads a runtime of several workers says so, and one of a single worker runs [B31]") {
   check_limit("threads");
 }
+
+TEST_CASE("limits: a million tasks that have not begun cost at most 256 bytes each, and all of them run [N-010]") {
+  check_limit("unstarted");
+}

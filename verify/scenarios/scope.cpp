@@ -33,8 +33,10 @@ enum class Slip { none, looks_before_parking, requests_without_fence, ends_witho
 struct Task {
   TaskWord word;
   seam::Atomic<std::uint32_t> queued{0};
-  Task* scope_next = nullptr;
-  Task** scope_prev = nullptr;
+  struct {
+    Task* scope_next = nullptr;
+    Task** scope_prev = nullptr;
+  } links;
 
   Task() { word.make_fresh(), (void)word.run_on(1); }
   void enqueue() {

@@ -35,8 +35,10 @@ struct Room {
       return **std::launder(reinterpret_cast<T**>(task->room));
     }
   }
+  // Its destructor runs when the room is free already.
   static void drop(TaskCore* task) {
     if constexpr (fits_room<T>) {
+      [[maybe_unused]] T leaving(std::move(at(task)));
       at(task).~T();
     } else {
       delete &at(task);
@@ -47,7 +49,7 @@ struct Room {
 // Takes the closure out of the room, so that the room is free for what it returns.
 template <class D>
 struct Taken {
-  explicit Taken(TaskCore* task) : body(std::move(Room<D>::at(task))) { Room<D>::drop(task); }
+  explicit Taken(TaskCore* task) : body(std::move(Room<D>::at(task))) { Room<D>::at(task).~D(); }
   D body;
 };
 template <class D>
@@ -58,19 +60,39 @@ struct Taken<D> {
   D& body;
 };
 
+// What the task's code left behind goes: its locals, its bindings, its places in lists.
+void vacate_room_slow(TaskCore* task);
+[[gnu::always_inline]] inline void vacate_room(TaskCore* task) {
+  // relaxed: set by the task itself, cleared by who fires the timer
+  if ((task->flags & (task_registered | task_locals)) != 0 || task->timer_place.load(std::memory_order_relaxed) != 0 ||
+      current_core()->bindings != nullptr) [[unlikely]]
+    vacate_room_slow(task);
+}
+
+template <class D, class R>
+R run_closure(TaskCore* task) {
+  Taken<D> taken(task);
+  return std::invoke(taken.body);
+}
+
 template <class D, class R>
 void task_code(TaskCore* task, TaskOp op) {
   switch (op) {
-    case TaskOp::run: {
-      Taken<D> taken(task);
+    case TaskOp::run:
       if constexpr (std::is_void_v<R>) {
-        std::invoke(taken.body);
+        run_closure<D, R>(task);
+      } else if constexpr (fits_room<R>) {
+        R result = run_closure<D, R>(task);
+        vacate_room(task);
+        Room<R>::put(task, std::move(result));
+        if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;
       } else {
-        Room<R>::put(task, std::invoke(taken.body));
-        if constexpr (!std::is_trivially_destructible_v<R> || !fits_room<R>) task->flags |= task_has_result;
+        std::unique_ptr<R> result(new R(run_closure<D, R>(task)));
+        vacate_room(task);
+        ::new (task->room) R*(result.release());
+        task->flags |= task_has_result;
       }
       break;
-    }
     case TaskOp::drop_closure:
       Room<D>::drop(task);
       break;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What: the task record: what is scheduled. 256 bytes, closure included; a stack comes only when it runs, and stays
+// What: the task record: what is scheduled. 192 bytes, closure included; a stack comes only when it runs, and stays
 // only when it parks.
 //
-//   line 0   what dispatch, park and wake touch          line 2   timer, scope list
-//   line 1   identity, waiters, what a dump shows        line 3   the closure; its result, or its exception, afterwards
+//   line 0   what dispatch, park and wake touch          line 2   the room: the closure, then the links of a task that
+//   line 1   identity, waiters, what a dump shows                 waits, then its result or its exception
 //
 // Invariants
 //   [TASK-1] Records are type-stable: never unmapped, the ticket in `word` never reset. A stale (record, ticket) fails
@@ -11,9 +11,10 @@
 //   [TASK-2] A record is freed by the second of {task ended, handle dropped}, told by `life`.
 //   [TASK-3] `top` is null until the task has parked or yielded once; then it is the fiber to switch to. Read by who
 //            dequeued the task, written by the task before it leaves its stack.
-//   [TASK-4] The room of a thread's task holds its futex word. Else it holds the closure until the task runs, nothing
-//   while it runs (the closure lies on the stack
-//            then), and after that its result or its exception.
+//   [TASK-4] The room holds one thing at a time: the closure until the task runs (then that lies on the stack); the
+//            links into a wheel and a scope's list while its code runs; once it stands in neither and none of its code
+//            is left to run, its result or its exception, which are taken out before they are destroyed. So whatever
+//            may wait finds the room free for the links. The room of a thread's task holds its futex word.
 // Threads: `word`, `life`, `waiters`, `interrupts`, `permit`: any, as each says. The rest: whoever runs it; after its
 // end, whoever saw the end.
 #pragma once
@@ -81,8 +82,15 @@ enum TaskLife : std::uint32_t {
 };
 inline constexpr unsigned life_cancel_shift = 8;  // CancelReason, of who cancelled it by its handle
 
+// Of a task whose code runs [TASK-4].
+struct WaitLinks {
+  TimerNode timer;
+  TaskCore* scope_next = nullptr;  // of a record that nobody uses: the next such
+  TaskCore** scope_prev = nullptr;
+};
+
 struct alignas(64) TaskCore : QueueLink {
-  static constexpr std::size_t room_bytes = 64;
+  static constexpr std::size_t room_bytes = sizeof(WaitLinks);
   static constexpr std::size_t timer_offset = 128;  // checked where records are made
 
   // Line 0
@@ -108,17 +116,15 @@ struct alignas(64) TaskCore : QueueLink {
   StrandCore* strand = nullptr;
 
   // Line 2
-  TimerNode timer;
+  union {
+    WaitLinks links{};
+    std::byte room[room_bytes];  // at a multiple of 16: timer_offset
+  };
   seam::Atomic<std::uint16_t> timer_place{0};  // 1 + the worker in whose wheel it stands; 0: in none
   std::uint16_t pinned_to = 0;
-  std::uint32_t parked_at = 0;  // coarse milliseconds
-  TaskCore* scope_next = nullptr;
-  ScopeCore* birth = nullptr;  // the scope it was born into; null: nobody's child
-  TaskCore** scope_prev = nullptr;
+  std::uint32_t parked_at = 0;                             // coarse milliseconds
+  ScopeCore* birth = nullptr;                              // the scope it was born into; null: nobody's child
   seam::Atomic<std::int64_t> deadline{seam::no_deadline};  // of the present wait; written before its ticket
-
-  // Line 3
-  alignas(16) std::byte room[room_bytes];
 
   // Asked to stop by its handle. relaxed: who must not miss it has run a fence [SCP-2]
   CancelReason own_cancel() const {
@@ -129,7 +135,7 @@ struct alignas(64) TaskCore : QueueLink {
   const std::exception_ptr& failure() const { return *reinterpret_cast<const std::exception_ptr*>(room); }
 };
 
-static_assert(sizeof(TaskCore) == 256);
+static_assert(sizeof(TaskCore) == 192);
 
 // Three loads: surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's
 // epoch, which is acquired

@@ -37,7 +37,7 @@ class Tally {
 struct WorkerCore {
   Deque deque;
   alignas(cache_line) seam::Atomic<std::uint64_t> tick{0};
-  TaskCore* free_records = nullptr;  // linked through `scope_next`
+  TaskCore* free_records = nullptr;  // linked through `links.scope_next`
   unsigned free_count = 0;
   unsigned index = 0;
   RuntimeCore* runtime = nullptr;
@@ -82,7 +82,7 @@ std::uint64_t fresh_task_ids(WorkerCore* worker);
   TaskCore* task = worker->free_records;
   if (task == nullptr) [[unlikely]]
     return take_record_slow(worker);
-  worker->free_records = task->scope_next;
+  worker->free_records = task->links.scope_next;
   --worker->free_count;
   return task;
 }
@@ -90,7 +90,7 @@ std::uint64_t fresh_task_ids(WorkerCore* worker);
 [[gnu::always_inline]] inline void give_record(WorkerCore* worker, TaskCore* task) noexcept {
   if (worker->free_count >= 512) [[unlikely]]
     return give_record_slow(worker, task);
-  task->scope_next = worker->free_records;
+  task->links.scope_next = worker->free_records;
   worker->free_records = task;
   ++worker->free_count;
 }
