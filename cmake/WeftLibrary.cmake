@@ -14,17 +14,20 @@ foreach(machine x86_64 aarch64)
   endif()
 endforeach()
 
-# What WEFT_UNITY compiles together: a dozen sources of one floor, as the house checks do, so that two files of one floor
-# and no others must agree on the names in their anonymous namespaces.
+# A dozen sources of a floor that are compiled together, where they are (WEFT_UNITY, and the house checks): the variable
+# WEFT_UNIT_sched.2 lists those of the second dozen of sched, WEFT_UNITS the names.
+set(WEFT_UNITS "")
 foreach(floor IN LISTS WEFT_FLOORS)
-  set(sources ${WEFT_SOURCES})
-  list(FILTER sources INCLUDE REGEX "/src/${floor}/[a-z0-9_]+\\.cpp$")
+  set(some ${WEFT_SOURCES})
+  list(FILTER some INCLUDE REGEX "/src/${floor}/[a-z0-9_]+\\.cpp$")
   set(number 0)
-  while(sources)
+  while(some)
     math(EXPR number "${number} + 1")
-    list(SUBLIST sources 0 12 some)
-    list(REMOVE_ITEM sources ${some})
-    set_source_files_properties(${some} PROPERTIES UNITY_GROUP ${floor}.${number})
+    list(SUBLIST some 0 12 dozen)
+    list(REMOVE_ITEM some ${dozen})
+    list(APPEND WEFT_UNITS ${floor}.${number})
+    set(WEFT_UNIT_${floor}.${number} ${dozen})
+    set_source_files_properties(${dozen} PROPERTIES UNITY_GROUP ${floor}_${number})
   endwhile()
 endforeach()
 
@@ -50,7 +53,7 @@ endif()
 function(weft_library target)
   add_library(${target} ${ARGN} ${WEFT_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX CXX_EXTENSIONS OFF
-    UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP UNITY_BUILD_UNIQUE_ID WEFT_UNITY_ID)
+    UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP)
   target_compile_features(${target} PUBLIC cxx_std_23)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

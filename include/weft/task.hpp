@@ -82,7 +82,7 @@ class [[nodiscard]] Task {
     detail::TaskCore* core = checked();
     if (!detail::has_ended(core)) detail::join_handle(core);
     if (core->flags & detail::task_failed) detail::throw_outcome(core);
-    if constexpr (!std::is_void_v<T>) return std::move(detail::Room<T>::at(core));
+    if constexpr (!std::is_void_v<T>) return std::move(detail::TaskRoom<T>::at(core));
   }
   // The same by a handle that is used up, std::move(task).join() or spawn(...).join(): the cheapest.
   T join() && {
@@ -97,7 +97,7 @@ class [[nodiscard]] Task {
       detail::give_record(worker, core);
     } else if constexpr (detail::fits_room<T> && std::is_trivially_destructible_v<T>) {
       core_ = nullptr;
-      T result = std::move(detail::Room<T>::at(core));
+      T result = std::move(detail::TaskRoom<T>::at(core));
       detail::give_record(worker, core);
       return result;
     } else {
@@ -105,7 +105,7 @@ class [[nodiscard]] Task {
       // way. relaxed: nobody else knows the record.
       core->life.store(detail::life_ended, std::memory_order_relaxed);
       const Task mine(std::move(*this));
-      return std::move(detail::Room<T>::at(core));
+      return std::move(detail::TaskRoom<T>::at(core));
     }
   }
   // Waits for its end only: neither its result nor its failure comes out here.

@@ -19,7 +19,7 @@ inline constexpr bool fits_room =
 
 // Either the object itself or a pointer to it on the heap.
 template <class T>
-struct Room {
+struct TaskRoom {
   template <class... Args>
   static void put(TaskCore* task, Args&&... args) {
     if constexpr (fits_room<T>) {
@@ -49,13 +49,13 @@ struct Room {
 // Takes the closure out of the room, so that the room is free for what it returns.
 template <class D>
 struct Taken {
-  explicit Taken(TaskCore* task) : body(std::move(Room<D>::at(task))) { Room<D>::at(task).~D(); }
+  explicit Taken(TaskCore* task) : body(std::move(TaskRoom<D>::at(task))) { TaskRoom<D>::at(task).~D(); }
   D body;
 };
 template <class D>
   requires(!fits_room<D>)
 struct Taken<D> {
-  explicit Taken(TaskCore* task) : held(&Room<D>::at(task)), body(*held) {}
+  explicit Taken(TaskCore* task) : held(&TaskRoom<D>::at(task)), body(*held) {}
   std::unique_ptr<D> held;
   D& body;
 };
@@ -84,7 +84,7 @@ void task_code(TaskCore* task, TaskOp op) {
       } else if constexpr (fits_room<R>) {
         R result = run_closure<D, R>(task);
         vacate_room(task);
-        Room<R>::put(task, std::move(result));
+        TaskRoom<R>::put(task, std::move(result));
         if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;
       } else {
         std::unique_ptr<R> result(new R(run_closure<D, R>(task)));
@@ -94,10 +94,10 @@ void task_code(TaskCore* task, TaskOp op) {
       }
       break;
     case TaskOp::drop_closure:
-      Room<D>::drop(task);
+      TaskRoom<D>::drop(task);
       break;
     case TaskOp::drop_result:
-      if constexpr (!std::is_void_v<R>) Room<R>::drop(task);
+      if constexpr (!std::is_void_v<R>) TaskRoom<R>::drop(task);
       break;
   }
 }
@@ -111,7 +111,7 @@ template <class F>
 [[gnu::always_inline]] inline void fill_task(TaskCore* task, F&& body, const std::source_location& site) {
   using D = std::decay_t<F>;
   using R = TaskResult<F>;
-  Room<D>::put(task, std::forward<F>(body));
+  TaskRoom<D>::put(task, std::forward<F>(body));
   task->code = &task_code<D, R>;
   task->top = nullptr;
   task->flags = 0;
