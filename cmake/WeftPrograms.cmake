@@ -36,6 +36,12 @@ if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE)
   return()
 endif()
 
+# What WEFT_TRACE writes.
+find_program(WEFT_PYTHON NAMES python3 REQUIRED)
+add_test(NAME "trace [N-071]" COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tests/programs/trace_check.py
+                                      $<TARGET_FILE:program_traced>)
+set_tests_properties("trace [N-071]" PROPERTIES LABELS unit TIMEOUT 120)
+
 # Input and output where io_uring is refused, as in many containers.
 foreach(floor io net)
   set(name "${floor}.without_uring [N-056] [N-091]")

@@ -91,3 +91,12 @@ foreach(kind find_package subdirectory pkg_config shared)
             -P ${PROJECT_SOURCE_DIR}/tests/consumers/run.cmake)
   set_tests_properties(${name} PROPERTIES LABELS consumer TIMEOUT 900 PROCESSORS ${WEFT_CORES})
 endforeach()
+find_program(WEFT_CLANGXX NAMES clang++-19)
+if(WEFT_CLANGXX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_tests_properties("consumer.shared [N-080]" PROPERTIES FIXTURES_SETUP shared_library)
+  set(name "example.by_another_compiler [X-036]")
+  add_test(NAME ${name}
+    COMMAND ${CMAKE_COMMAND} -DCOMPILER=${WEFT_CLANGXX} -DSTAGE=${PROJECT_BINARY_DIR}/consumers/shared/stage
+            -DSOURCE=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/golden -P ${PROJECT_SOURCE_DIR}/cmake/golden.cmake)
+  set_tests_properties(${name} PROPERTIES LABELS example TIMEOUT 300 FIXTURES_REQUIRED shared_library)
+endif()

@@ -93,6 +93,8 @@ class Nursery {
     detail::FiberCore* here = detail::current_core_near(core_.here);
     detail::WorkerCore* worker = here->root->worker;
     detail::TaskCore* task = prepare(worker, std::forward<F>(body), site, life);
+    // To copy a closure is anybody's code, which may wait and come back on another worker.
+    if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) worker = here->root->worker;
     // Bindings to be inherited, or somebody above who catches I/O.
     const bool inherits = (reinterpret_cast<std::uintptr_t>(here->bindings) |
                            reinterpret_cast<std::uintptr_t>(here->shared_with) | (here->place & detail::above_io)) != 0;

@@ -19,6 +19,7 @@
 #include "sched/search.hpp"
 #include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
+#include "sched/tracer.hpp"
 #include "weft/detail/point.hpp"
 
 namespace weft::inline v0::detail {
@@ -36,6 +37,14 @@ void tell_root(Worker& worker, FiberCore* root) {
   root->worker = &worker;
 }
 
+// Its slices in the trace. The record may be gone, and the worker another one, when it has ended.
+[[gnu::noinline, gnu::cold]] void run_watched(const FiberCore* core, Worker& worker, TaskCore* task) {
+  const std::uint64_t id = task->id;
+  if (worker.trace != nullptr) note_begin(*worker.trace, *task, true);
+  run_body(task);
+  if (TraceRing* trace = static_cast<Worker*>(core->worker)->trace) note(*trace, TraceNote::ends, id);
+}
+
 // Runs one task on this virtual core.
 void run_task(FiberCore* core, TaskCore* task) {
   Worker& worker = *static_cast<Worker*>(core->worker);
@@ -50,7 +59,10 @@ void run_task(FiberCore* core, TaskCore* task) {
   seam::light_fence();  // pairs with the heavy fence of interrupt_task
   if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  run_body(task);
+  if (worker.watched) [[unlikely]]
+    run_watched(core, worker, task);
+  else
+    run_body(task);
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     refuse_if_forked(*core);
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
@@ -117,9 +129,19 @@ bool is_queueable(const TaskCore& task) {
   return state == TaskState::fresh || state == TaskState::runnable;
 }
 
-[[gnu::noinline, gnu::cold]] void check_departure(const Worker& worker, const TaskCore& task) {
-  task.word.check_may_run();
-  take_stack(*task.top->root, worker.index);
+// In the trace one slice ends before the next begins; its stack is left a moment later.
+void note_leaving(const Worker& worker) {
+  if (worker.trace != nullptr && worker.leaving != nullptr)
+    note_left(*worker.trace, *worker.leaving, worker.leaving_yields);
+}
+
+[[gnu::noinline, gnu::cold]] void watch_departure(const Worker& worker, const TaskCore& task) {
+  note_leaving(worker);
+  if (worker.checked) {
+    task.word.check_may_run();
+    take_stack(*task.top->root, worker.index);
+  }
+  if (worker.trace != nullptr) note_begin(*worker.trace, task, false);
 }
 
 [[gnu::noinline]] void put_back(Worker& worker, TaskCore* task, bool yields) {
@@ -150,8 +172,8 @@ namespace {
 }
 
 // The stack that was left is nobody's, before anybody may take it [OWN-1].
-[[gnu::noinline, gnu::cold]] void take_over_checked(Worker& worker) {
-  if (const TaskCore* task = worker.leaving) {
+[[gnu::noinline, gnu::cold]] void take_over_watched(Worker& worker) {
+  if (const TaskCore* task = worker.checked ? worker.leaving : nullptr) {
     check_left(*task->top);
     check_left(*task->top->root);
     if (worker.leaving_yields) {
@@ -165,8 +187,8 @@ namespace {
 }
 
 [[gnu::always_inline]] inline void arrive_here(Worker& worker) {
-  if (worker.checked) [[unlikely]]
-    return take_over_checked(worker);
+  if (worker.watched) [[unlikely]]
+    return take_over_watched(worker);
   take_over(worker);
 }
 
@@ -257,6 +279,7 @@ namespace {
       worker.kept = entry;  // the loop finds a stack for it
     }
   }
+  note_leaving(worker);
   if (to == worker.loop) record_current(worker, nullptr);
   if (to == self) {  // the loop itself, with nothing to run
     arrive(worker);
@@ -269,8 +292,8 @@ namespace {
   if (entry && entry.kind() == entry_task) [[likely]] {
     auto* task = entry.as<TaskCore>();
     if (task->top != nullptr) [[likely]] {
-      if (worker.checked) [[unlikely]]
-        check_departure(worker, *task);
+      if (worker.watched) [[unlikely]]
+        watch_departure(worker, *task);
       ++worker.counters.switches;
       record_current(worker, task);
       return change_to(worker, self, task->top, as_argument(task->word.run_on(worker.index + 1)));
@@ -367,12 +390,26 @@ void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
 
 }  // namespace
 
+// Before it is queued: it may begin at once.
+void note_wake(const TaskCore& task) {
+  if (task.flags & task_thread) return;
+  RuntimeCore& runtime = *task.root->worker->runtime;
+  if (runtime.tracer == nullptr) [[likely]]
+    return;
+  auto* worker = static_cast<Worker*>(this_worker());
+  if (worker != nullptr && worker->runtime == &runtime) {
+    note(*worker->trace, TraceNote::woken, task.id);
+  } else {
+    runtime.tracer->outside(TraceNote::woken, task.id);
+  }
+}
+
 void deliver_wake(TaskCore* task) {
   if (task->word.deliver() != TaskWord::Queue::you) return;
   // The usual one: it ran here, and runs here again.
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker != nullptr && worker == task->root->worker && worker->own_queues && !(task->flags & task_pinned) &&
-      task->strand == nullptr && !WEFT_SPEC_ON()) [[likely]] {
+      task->strand == nullptr && !worker->watched) [[likely]] {
     task->word.make_runnable();
     ++worker->counters.wakes;
     return worker->ready.push_slot(Entry(task, entry_task));
@@ -382,6 +419,7 @@ void deliver_wake(TaskCore* task) {
 
 void make_ready(TaskCore* task, WakeReason) {
   if (WEFT_SPEC_ON()) task->word.check_may_be_queued();
+  note_wake(*task);
   task->word.make_runnable();
   if (task->flags & task_thread) {
     task->futex().store(1, std::memory_order_release);
@@ -403,6 +441,7 @@ bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into) {
     return false;
   }
   if (WEFT_SPEC_ON()) task->word.check_may_be_queued();
+  note_wake(*task);
   task->word.make_runnable();
   into.push_back(Entry(task, entry_task));
   return true;
@@ -415,6 +454,8 @@ void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket) {
       !(joiner->flags & (task_pinned | task_thread)) && joiner->strand == nullptr &&
       joiner->root->worker->runtime == worker.runtime) [[likely]] {
     ++worker.counters.wakes;
+    if (worker.trace != nullptr) [[unlikely]]
+      note(*worker.trace, TraceNote::woken, joiner->id);
     joiner->word.make_runnable();
     worker.handoff = joiner;
   } else {

@@ -27,6 +27,8 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry);
 void make_ready(TaskCore* task, WakeReason why);
 // The same for a batch: true if the task is in `into`, for the caller to queue; false if it had to go elsewhere.
 bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into);
+// For the trace, by who claimed it, before it becomes runnable.
+void note_wake(const TaskCore& task);
 // By who has just ended the last child of `joiner`, on a virtual core that goes back to its loop: the joiner goes on
 // right there, without a queue, if it may.
 void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket);

@@ -9,6 +9,7 @@
 #include "fiber/carrier.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/task_local.hpp"
+#include "sched/tracer.hpp"
 #include "weft/runtime_error.hpp"
 
 namespace weft::inline v0::detail {
@@ -157,12 +158,15 @@ void for_each_record(void (*visit)(TaskCore* task, void* context), void* context
 }
 
 std::uint64_t fresh_task_ids(WorkerCore* worker) {
-  constexpr std::uint64_t ids = 1024;
+  // Traced, a worker takes its numbers one by one, so that each birth comes by here.
+  TraceRing* trace = worker != nullptr ? static_cast<Worker*>(worker)->trace : nullptr;
+  const std::uint64_t ids = trace != nullptr ? 1 : 1024;
   static seam::Atomic<std::uint64_t> next{1};
   const std::uint64_t first = next.fetch_add(ids, std::memory_order_relaxed);
   if (worker == nullptr) return first;  // the rest of the block stays unused
   worker->next_id = first + 1;
   worker->end_id = first + ids;
+  if (trace != nullptr) note(*trace, TraceNote::born, first);
   return first;
 }
 

@@ -27,6 +27,7 @@
 #include "sched/search.hpp"
 #include "sched/sysmon.hpp"
 #include "sched/task_end.hpp"
+#include "sched/tracer.hpp"
 #include "weft/deadlock.hpp"
 #include "weft/detail/point.hpp"
 #include "weft/dump.hpp"
@@ -110,6 +111,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   if (options.check_locks) check_locks(true);
   if (options.clock == RuntimeOptions::Clock::virtual_) virtual_time = std::make_unique<VirtualTime>();
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
+  tracer = tracer_from_environment(options.max_workers);
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);
   for (unsigned i = 0; i < options.max_workers; ++i) {
@@ -123,6 +125,9 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->own_queues = worker->steals && !options.migration_check;
     worker->in_place = options.in_place && worker->steals;
     worker->checked = options.spec_assert;
+    worker->trace = tracer != nullptr ? tracer->ring(i) : nullptr;
+    worker->watched = worker->checked || worker->trace != nullptr;
+    if (worker->trace != nullptr) worker->in_place = false;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));
@@ -292,6 +297,7 @@ Runtime::~Runtime() {
     // Inside a task of another runtime: a thread of its own waits, and this worker blocks meanwhile.
     seam::Thread::start("weft-shutdown", [this] { (void)shutdown(); }).join();
   }
+  if (core_->tracer != nullptr) (void)core_->tracer->write();
   if (core_->options.stats) sys::write_all(2, "weft: a runtime has ended; its counters:\n" + stats_text());
 }
 

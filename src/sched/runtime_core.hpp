@@ -29,6 +29,7 @@ class BlockingPool;
 class DumpSignal;
 class ForeignLoop;
 class Director;
+class Tracer;
 
 struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padding): in the order of a reader
   explicit RuntimeCore(const RuntimeOptions& resolved);
@@ -83,6 +84,7 @@ struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padd
   seam::Atomic<ForeignLoop*> foreign{nullptr};  // who is told of work while nobody polls
   std::unique_ptr<ForeignLoop> foreign_owner;   // guarded by blocking_mutex; made on first use, stays
   std::int64_t poll_deadline = seam::no_deadline;
+  std::unique_ptr<Tracer> tracer;  // null: nobody wants to see
   Director* director = nullptr;    // of a simulation: decides everything; set before the first task starts
   std::unique_ptr<Sysmon> sysmon;  // null: switched off, or the system has no thread for it
 

@@ -12,6 +12,7 @@
 #include "sched/director.hpp"
 #include "sched/hand_over.hpp"
 #include "sched/park.hpp"
+#include "sched/tracer.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -187,6 +188,7 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
     if (task->flags & task_pinned || task->strand != nullptr || owner.runtime->options.migration_check) {
       make_ready(task, WakeReason::timeout);
     } else {
+      note_wake(*task);
       task->word.make_runnable();
       into.push_back(Entry(task, entry_task));
       ++woken_count;
@@ -324,6 +326,7 @@ void worker_loop(Worker& worker, Until until) {
         if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
         if (until == Until::polled && !steers) deadline = std::min(deadline, limit);
         search.glimpse_all();
+        if (worker.trace != nullptr) note(*worker.trace, TraceNote::sleeps, 0);
         seam::WaitResult result = doze(deadline);
         if (result == seam::WaitResult::timed_out && watches && !runtime.idle.keep_watch(worker.idle_node)) {
           // Nobody is active any more: on without a watch, but for timers.
@@ -332,6 +335,7 @@ void worker_loop(Worker& worker, Until until) {
           if (until == Until::polled && !steers) deadline = std::min(deadline, limit);
           result = doze(deadline);
         }
+        if (worker.trace != nullptr) note(*worker.trace, TraceNote::rises, 0);
         if (result != seam::WaitResult::timed_out) {
           patient = true;
           started = seam::monotonic_ns();

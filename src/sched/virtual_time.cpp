@@ -32,7 +32,7 @@ void VirtualTime::remove(TaskCore& task) {
   task.links.timer.prev->next = task.links.timer.next;
   task.links.timer.next->prev = task.links.timer.prev;
   task.links.timer.next = task.links.timer.prev = nullptr;
-  task.timer_place.store(0, std::memory_order_relaxed);
+  task.timer_place.store(0, std::memory_order_release);  // the node is the task's again, and its room [TASK-4]
 }
 
 void VirtualTime::arm(TaskCore& task, std::int64_t deadline) {
@@ -50,7 +50,7 @@ void VirtualTime::arm(TaskCore& task, std::int64_t deadline) {
 }
 
 void VirtualTime::forget(TaskCore& task) {
-  if (task.timer_place.load(std::memory_order_relaxed) != place) return;
+  if (task.timer_place.load(std::memory_order_acquire) != place) return;
   const std::lock_guard guard(lock_);
   if (task.timer_place.load(std::memory_order_relaxed) == place) remove(task);
 }

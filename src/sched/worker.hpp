@@ -37,6 +37,8 @@ namespace weft::inline v0::detail {
 inline constexpr unsigned worker_states = 6;
 const char* to_string(WorkerState state);
 
+class TraceRing;
+
 struct WorkerCounters {
   Tally dispatches;
   Tally switches;
@@ -73,7 +75,9 @@ struct Worker : WorkerCore {
   seam::Atomic<bool> stuck{false};     // by sysmon: no progress, and in the kernel; wakes go elsewhere
   seam::Atomic<bool> retiring{false};  // by sysmon: ends after its current slice
 
-  bool checked = false;  // the runtime wants spec assertions
+  bool checked = false;        // the runtime wants spec assertions
+  bool watched = false;        // those, or a trace: somebody wants to see each switch
+  TraceRing* trace = nullptr;  // null: nobody does
 
   FiberCore* loop = nullptr;
   ThreadEh* thread_eh = nullptr;

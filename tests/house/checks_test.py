@@ -11,6 +11,8 @@ sys.path.insert(0, str(ROOT / "tools" / "house"))
 
 import layers  # noqa: E402
 import objects  # noqa: E402
+import one_way  # noqa: E402
+import reviews  # noqa: E402
 import spdx  # noqa: E402
 import tree  # noqa: E402
 import words  # noqa: E402
@@ -159,6 +161,64 @@ class Blanking(unittest.TestCase):
         self.assertEqual(blank.count("\n"), text.count("\n"))
         self.assertEqual([line.split() for line in blank.splitlines()],
                          [["a"], ["b"], ['""', "c"], ['R""'], ["e", "1'000", "f"]])
+
+
+class OneWay(unittest.TestCase):
+    HEADERS = {"runtime.hpp": "auto go(F&& f) {\n", "future.hpp": "auto async(F&& f) {\nT await(Future<T>&& f) {\n",
+               "race.hpp": "auto race(Rs&&... r) {\nAny<T> any(V v) {\nauto join_all(V v) {\nAll<T> as_completed(V v) {\n",
+               "scope.hpp": "auto timeout(Span s, F&& f) {\nvoid cancel_scope();\n"}
+
+    def test_one_of_each_is_fine(self):
+        self.assertEqual(one_way.problems(self.HEADERS), [])
+
+    def test_a_second_way_is_refused(self):
+        found = one_way.problems(dict(self.HEADERS, **{"tasks.hpp": "void spawn_task(F f);\n"}))
+        self.assertEqual(len(found), 1)
+        self.assertIn("tasks.hpp: spawn_task", found[0])
+
+    def test_a_second_header_with_a_known_verb_is_refused(self):
+        self.assertEqual(len(one_way.problems(dict(self.HEADERS, **{"old.hpp": "auto race(A a, B b) {\n"}))), 1)
+
+    def test_detail_and_members_do_not_count(self):
+        text = "namespace detail {\nvoid spawn_it();\n}  // namespace detail\nclass X {\n  void spawn();\n};\n"
+        self.assertEqual(one_way.problems(dict(self.HEADERS, **{"x.hpp": text})), [])
+
+    def test_a_way_that_is_gone_is_told(self):
+        self.assertEqual(len(one_way.problems({k: v for k, v in self.HEADERS.items() if k != "runtime.hpp"})), 1)
+
+
+class Reviews(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "tests").mkdir()
+        (self.root / "tests" / "a_test.cpp").write_text("")
+        links = "".join(f"[{n}]({n}.md)\n" for n in "abcde")
+        (self.root / "README.md").write_text(links)
+        for name in "abcde":
+            self.record(name, "| it broke | tests/a_test.cpp |\n")
+
+    def record(self, name, row):
+        (self.root / f"{name}.md").write_text("| finding | closed by |\n|---|---|\n" + row)
+
+    def found(self):
+        return reviews.problems(self.root, self.root)
+
+    def test_all_closed(self):
+        self.assertEqual(self.found(), [])
+
+    def test_an_open_finding(self):
+        self.record("b", "| it broke | soon |\n")
+        self.assertEqual(self.found(), ["b.md: open: it broke"])
+
+    def test_a_test_that_is_gone(self):
+        self.record("c", "| it broke | tests/b_test.cpp |\n")
+        self.assertEqual(self.found(), ["c.md: tests/b_test.cpp is gone"])
+
+    def test_a_phase_without_a_record(self):
+        (self.root / "d.md").unlink()
+        self.assertEqual(self.found(), ["d.md is missing"])
 
 
 if __name__ == "__main__":

@@ -112,3 +112,32 @@ TEST_CASE("room: a closure waits in its destructor: run, and cancelled before it
     CHECK(waited == 2 * rounds);
   });
 }
+
+namespace {
+
+// Its copy waits, and may go on elsewhere.
+struct SlowCopy {
+  SlowCopy() = default;
+  SlowCopy(const SlowCopy& from) : value(from.value) { weft::sleep(50us); }
+  SlowCopy& operator=(const SlowCopy&) = delete;
+  ~SlowCopy() = default;
+  int value = 1;
+};
+
+}  // namespace
+
+TEST_CASE("room: a spawner that waits while it copies the closure goes on with the worker it came back on") {
+  in_each_universe([](const Universe&) {
+    std::atomic<int> ran = 0;
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int spawner = 0; spawner < 4; ++spawner)
+        n.start([&ran] {
+          const SlowCopy slow;
+          weft::with_nursery([&](weft::Nursery& inner) {
+            for (int i = 0; i < rounds; ++i) inner.start([slow, &ran] { ran += slow.value; });
+          });
+        });
+    });
+    CHECK(ran == 4 * rounds);
+  });
+}

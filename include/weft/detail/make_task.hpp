@@ -17,6 +17,21 @@ template <class T>
 inline constexpr bool fits_room =
     sizeof(T) <= TaskCore::room_bytes && alignof(T) <= 16 && std::is_nothrow_move_constructible_v<T>;
 
+// While something is moved out of the room: what is left of it there is destroyed there, and may not wait;
+// register_task says so [TASK-4].
+template <class T>
+struct RoomInUse {
+  explicit RoomInUse(TaskCore* of) : task(of) {
+    if constexpr (!std::is_trivially_copyable_v<T>) task->flags |= task_has_result;
+  }
+  ~RoomInUse() {
+    if constexpr (!std::is_trivially_copyable_v<T>) task->flags &= static_cast<std::uint16_t>(~task_has_result);
+  }
+  RoomInUse(const RoomInUse&) = delete;
+  RoomInUse& operator=(const RoomInUse&) = delete;
+  TaskCore* task;
+};
+
 // Either the object itself or a pointer to it on the heap.
 template <class T>
 struct TaskRoom {
@@ -35,11 +50,18 @@ struct TaskRoom {
       return **std::launder(reinterpret_cast<T**>(task->room));
     }
   }
+  static T take(TaskCore* task)
+    requires fits_room<T>
+  {
+    const RoomInUse<T> in_use(task);
+    T taken(std::move(at(task)));
+    at(task).~T();
+    return taken;
+  }
   // Its destructor runs when the room is free already.
   static void drop(TaskCore* task) {
     if constexpr (fits_room<T>) {
-      [[maybe_unused]] T leaving(std::move(at(task)));
-      at(task).~T();
+      [[maybe_unused]] const T leaving = take(task);
     } else {
       delete &at(task);
     }
@@ -49,7 +71,7 @@ struct TaskRoom {
 // Takes the closure out of the room, so that the room is free for what it returns.
 template <class D>
 struct Taken {
-  explicit Taken(TaskCore* task) : body(std::move(TaskRoom<D>::at(task))) { TaskRoom<D>::at(task).~D(); }
+  explicit Taken(TaskCore* task) : body(TaskRoom<D>::take(task)) {}
   D body;
 };
 template <class D>
@@ -63,8 +85,8 @@ struct Taken<D> {
 // What the task's code left behind goes: its locals, its bindings, its places in lists.
 void vacate_room_slow(TaskCore* task);
 [[gnu::always_inline]] inline void vacate_room(TaskCore* task) {
-  // relaxed: set by the task itself, cleared by who fires the timer
-  if ((task->flags & (task_registered | task_locals)) != 0 || task->timer_place.load(std::memory_order_relaxed) != 0 ||
+  // acquire: set by the task itself, cleared (release) by who fires the timer, after its last touch of the node
+  if ((task->flags & (task_registered | task_locals)) != 0 || task->timer_place.load(std::memory_order_acquire) != 0 ||
       current_core()->bindings != nullptr) [[unlikely]]
     vacate_room_slow(task);
 }
@@ -73,6 +95,13 @@ template <class D, class R>
 R run_closure(TaskCore* task) {
   Taken<D> taken(task);
   return std::invoke(taken.body);
+}
+
+// The closure is out of the room before there is memory for the result, or none.
+template <class D, class R>
+R* run_closure_to_heap(TaskCore* task) {
+  Taken<D> taken(task);
+  return new R(std::invoke(taken.body));
 }
 
 template <class D, class R>
@@ -84,10 +113,11 @@ void task_code(TaskCore* task, TaskOp op) {
       } else if constexpr (fits_room<R>) {
         R result = run_closure<D, R>(task);
         vacate_room(task);
+        if constexpr (!std::is_trivially_destructible_v<R>)
+          task->flags |= task_has_result;  // nothing may wait any more
         TaskRoom<R>::put(task, std::move(result));
-        if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;
       } else {
-        std::unique_ptr<R> result(new R(run_closure<D, R>(task)));
+        std::unique_ptr<R> result(run_closure_to_heap<D, R>(task));
         vacate_room(task);
         ::new (task->room) R*(result.release());
         task->flags |= task_has_result;
