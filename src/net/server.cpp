@@ -12,6 +12,7 @@
 #include "net/socket.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/scope.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/sync_event.hpp"
 #include "weft/time.hpp"
@@ -142,7 +143,12 @@ bool ServerCore::accept_one(TcpStream& into) {
   constexpr std::chrono::nanoseconds first_pause = std::chrono::milliseconds(1);
   std::chrono::nanoseconds pause = std::min(first_pause, options.max_pause);
   for (;;) {
-    const IoResult result = listener.accept_result(into);
+    IoResult result;
+    try {
+      result = listener.accept_result(into);
+    } catch (const std::bad_alloc&) {
+      result = IoResult::failed(ENOMEM);
+    }
     if (result.ok()) return true;
     if (result.os_error() == ECANCELED) return false;
     if (is_gone(result.os_error())) throw std::system_error(result.error(), "accept");
@@ -167,7 +173,12 @@ void ServerCore::accept_all(Nursery& nursery) {
     try {
       nursery.start([this, stream = std::move(stream), seat = std::move(seat)]() mutable {
         const Seat mine(std::move(seat));
-        serve(std::move(stream));
+        try {
+          serve(std::move(stream));
+        } catch (const std::bad_alloc&) {  // before its handler was called
+          failed.fetch_add(1, std::memory_order_relaxed);
+          tell({{}, ENOMEM, nullptr});
+        }
       });
     } catch (const std::bad_alloc&) {  // no room for one more task
       failed.fetch_add(1, std::memory_order_relaxed);
@@ -186,8 +197,11 @@ void ServerCore::serve(TcpStream stream) {
   try {
     handler(connection);
   } catch (const Cancelled&) {
-    (void)core->wire.close();
-    throw;
+    if (cancel_requested()) {
+      (void)core->wire.close();
+      throw;
+    }
+    failure = std::current_exception();  // somebody else's: of a future that it has awaited, of a nursery of its own
   } catch (...) {
     failure = std::current_exception();
   }

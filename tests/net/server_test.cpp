@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "io/engines.hpp"
 #include "weft/http_client.hpp"
 #include "weft/http_server.hpp"
+#include "weft/intercept.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/scope.hpp"
@@ -207,6 +209,64 @@ TEST_CASE("server: what a handler throws ends its connection, is counted and tol
       CHECK(server.counts().failed == 5);
     });
     CHECK(told == std::vector<std::string>(5, "odd"));
+  });
+}
+
+TEST_CASE("server: a Cancelled that is not of the connection's own task ends that connection alone [SERVE-3]") {
+  on_each_engine([] {
+    const auto handler = [](Connection& client) {
+      char byte = 0;
+      if (client.read({&byte, 1}, never).count() == 0) return;
+      std::size_t written = 0;
+      if (byte == 'p') return void(client.write_bytes("ping", written, never));
+      (void)with_nursery([](Nursery& nursery) {
+        nursery.cancel();
+        yield_now();
+        return 1;
+      });
+    };
+    with_server({}, handler, [&](Server& server) {
+      TcpStream other = TcpStream::connect(server.local());
+      TcpStream stream = TcpStream::connect(server.local());
+      stream.write_all("c");
+      char byte = 0;
+      CHECK(stream.read_result({&byte, 1}).count() == 0);
+      CHECK(talks(other));
+      TcpStream later = TcpStream::connect(server.local());
+      CHECK(talks(later));
+      CHECK(server.counts().failed == 1);
+    });
+  });
+}
+
+TEST_CASE("server: no memory for one connection is told, and the others go on [SERVE-2] [SERVE-3]") {
+  on_each_engine([] {
+    for (const IoOp op : {IoOp::accept, IoOp::option}) {
+      std::atomic<int> left{0};
+      std::atomic<int> told{0};
+      const auto fails = [&](IoRequest& request) {
+        if (request.op == op && left.fetch_sub(1) > 0) throw std::bad_alloc();
+        return perform_io(request);
+      };
+      ServerOptions options;
+      options.max_pause = 2ms;
+      options.on_trouble = [&](const ServerTrouble& trouble) {
+        CHECK(trouble.os_error == ENOMEM);
+        ++told;
+      };
+      intercept(fails, [&] {
+        with_server(options, echo, [&](Server& server) {
+          TcpStream first = TcpStream::connect(server.local());
+          CHECK(talks(first));
+          left = 1;
+          TcpStream second = TcpStream::connect(server.local());
+          TcpStream third = TcpStream::connect(server.local());
+          CHECK(talks(first));
+          until([&] { return told.load() == 1; });
+          CHECK(talks(third));
+        });
+      });
+    }
   });
 }
 
