@@ -9,6 +9,7 @@
 #include <string>
 
 #include "weft/runtime.hpp"
+#include "weft/time.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -25,8 +26,10 @@ void HttpBody::begin(const Framing& framing, std::uint64_t most, const HttpPace&
   ended_ = framing.kind == BodyKind::none;
   left_ = framing.length;
   came_ = 0;
+  gone_ = false;
   most_ = most;
   pace_ = pace;
+  if (waiter_ != nullptr && framing.kind != BodyKind::none) seen_ = now();
   if (framing.kind == BodyKind::length && framing.length > most)
     throw HttpError(HttpFailure::too_large, 413, "the body is larger than the limit");
 }
@@ -36,8 +39,14 @@ void HttpBody::fail_early() const {
 }
 
 std::size_t HttpBody::read_wire(weft::Room room) {
-  if (waiter_ != nullptr) waiter_->before_wait();
+  if (waiter_ != nullptr) {
+    waiter_->before_wait();
+    // The client's time, not the handler's.
+    if (pace_.from != never) pace_.from = later(pace_.from, now() - seen_);
+  }
   const IoResult result = wire_.read(room, pace_.deadline(came_));
+  if (waiter_ != nullptr) seen_ = now();
+  gone_ = !result.ok() && result.os_error() != ECANCELED && result.os_error() != ETIMEDOUT;
   if (!result.ok()) throw_wire_error(result, "reading a body");
   return result.count();
 }

@@ -46,6 +46,7 @@ class HttpBody {
   void begin(const Framing& framing, std::uint64_t most, const HttpPace& pace);
   const Framing& framing() const { return framing_; }
   bool at_end() const { return ended_; }
+  bool gone() const { return gone_; }  // the wire has failed
   std::uint64_t came() const { return came_; }
 
   // At least a byte, or 0: the end. Throws HttpError, Cancelled.
@@ -67,10 +68,12 @@ class HttpBody {
   Framing framing_;
   Chunks chunks_;
   bool ended_ = true;
+  bool gone_ = false;
   std::uint64_t left_ = 0;  // BodyKind::length
   std::uint64_t came_ = 0;
   std::uint64_t most_ = 0;
   HttpPace pace_;
+  Deadline seen_{};  // when it began, or the last wait ended
 };
 
 // Of a wire that failed. Throws Cancelled if that is why.

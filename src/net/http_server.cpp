@@ -83,6 +83,7 @@ std::string HttpRequest::body() {
 
 HttpResponse& HttpResponse::status(int code) {
   if (code < 200 || code > 999) throw std::invalid_argument("a status is a number from 200 to 999");
+  if (begun()) throw std::logic_error("a status after the head was sent");
   status_ = code;
   return *this;
 }

@@ -53,8 +53,13 @@ HttpSession::Head HttpSession::wait_for_head(Deadline& head_end) {
     return Head::end;
   }
   if (result.count() == 0) {
-    if (!idle) refuse(400, "the request ends in its head");
-    return idle ? Head::end : Head::refused;
+    if (idle) return Head::end;
+    if (ends()) {  // it may be us who has ended the reading
+      refuse(503, "the server stops");
+    } else {
+      refuse(400, "the request ends in its head");
+    }
+    return Head::refused;
   }
   input_.came(result.count());
   return Head::came;
@@ -113,6 +118,7 @@ bool HttpSession::serve_one() {
   if (read_head() != Head::came || !begin_request()) return false;
   core_.requests.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
   call_handler();
+  keep_ = keep_ && !broken_;
   if (!keep_) {
     unread_ = unread_ || !body_.at_end();
     return false;
@@ -137,7 +143,8 @@ void HttpSession::call_handler() {
     core_.handler(request_, response_);
     finish();
   } catch (const Cancelled&) {
-    throw;
+    if (cancel_requested()) throw;
+    failure = std::current_exception();  // not this task's
   } catch (...) {
     failure = std::current_exception();
   }
@@ -146,7 +153,8 @@ void HttpSession::call_handler() {
 
 void HttpSession::end_badly(const std::exception_ptr& failure) {
   int status = 500;
-  std::string why = "the request could not be handled";
+  constexpr const char* unhandled = "the request could not be handled";
+  std::string why = unhandled;
   bool ours = true;
   try {
     std::rethrow_exception(failure);
@@ -155,7 +163,17 @@ void HttpSession::end_badly(const std::exception_ptr& failure) {
     status = error.status();
     why = error.what();
     if (error.failure() != HttpFailure::refused) keep_ = false;
+    if (error.failure() == HttpFailure::closed && ends()) status = 503;
   } catch (...) {  // NOLINT(bugprone-empty-catch): told below
+  }
+  if (status < 200 || status > 999) {  // of the wire, of a client that the handler has asked, or no status at all
+    if (broken_ || body_.gone()) {     // nobody would hear it
+      keep_ = false;
+      return;
+    }
+    ours = true;
+    status = 500;
+    why = unhandled;
   }
   if (ours) {
     core_.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
@@ -167,7 +185,7 @@ void HttpSession::end_badly(const std::exception_ptr& failure) {
     keep_ = false;
     return;
   }
-  if (status != 0) answer_plainly(status, why);
+  answer_plainly(status, why);
 }
 
 void HttpSession::answer_plainly(int status, std::string_view why) {
@@ -209,10 +227,15 @@ void HttpSession::flush() {
 
 // What is held back, and these, by one call.
 void HttpSession::write_out(Bytes piece, std::string_view after) {
+  if (broken_) {  // nothing fits behind a part of an answer
+    out_.clear();
+    throw HttpError(HttpFailure::closed, 0, "writing an answer: an earlier write was cut short");
+  }
   const std::array<Bytes, 3> all{Bytes(out_), piece, Bytes(after)};
   const std::span<const Bytes> pieces(all.data(), piece.size != 0 ? all.size() : 1);
   const HttpPace pace{later(now(), options_.body_time), options_.min_rate};
   std::size_t written = 0;
+  broken_ = true;  // until it is whole
   const IoResult result = wire_.write_all(pieces, written, pace.deadline(out_.size() + piece.size));
   out_.clear();
   if (out_.capacity() > 4 * options_.gather) out_.shrink_to_fit();
@@ -220,6 +243,7 @@ void HttpSession::write_out(Bytes piece, std::string_view after) {
     keep_ = false;
     throw_wire_error(result, "writing an answer");
   }
+  broken_ = false;
 }
 
 void HttpSession::before_wait() {

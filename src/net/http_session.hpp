@@ -4,6 +4,7 @@
 // Invariants:
 //   [SESSION-1] Whatever waits for the client has sent before all that was answered.
 //   [SESSION-2] After an answer that leaves it open where the next request begins, the connection ends.
+//   [SESSION-3] Behind a write that was cut short nothing is written.
 // Threads: the task of the connection.
 #pragma once
 
@@ -51,6 +52,7 @@ class HttpSession final : private HttpBody::Waiter {
   void refuse(int status, const char* why);
   void answer_plainly(int status, std::string_view why);
   void linger();
+  bool ends() const { return connection_ != nullptr && connection_->stopping(); }
 
   // `whole`: the answer ends with the body that follows.
   void put_head(HttpResponse::Stage stage, std::uint64_t length, bool whole);
@@ -72,9 +74,10 @@ class HttpSession final : private HttpBody::Waiter {
   HttpRequest request_;
   HttpResponse response_;
   HttpDate date_;
-  std::string out_;     // answers that were not sent yet
-  std::string fields_;  // of the answer under way
-  bool keep_ = true;    // the connection, after the request under way
+  std::string out_;      // answers that were not sent yet
+  std::string fields_;   // of the answer under way
+  bool keep_ = true;     // the connection, after the request under way
+  bool broken_ = false;  // [SESSION-3]: a write was cut short, by the wire or by a scope of the handler's
   bool continue_due_ = false;
   bool unread_ = false;  // the client may still be sending what nobody will read
 };

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -17,6 +19,7 @@
 #include "weft/http_server.hpp"
 #include "weft/nursery.hpp"
 #include "weft/scope.hpp"
+#include "weft/sim.hpp"
 #include "weft/sync_event.hpp"
 #include "weft/time.hpp"
 
@@ -112,7 +115,10 @@ std::string understood_in_pieces(std::string_view text) {
 class MemoryWire final : public Wire {
  public:
   MemoryWire(std::string_view text, std::vector<std::size_t> cuts) : text_(text), cuts_(std::move(cuts)) {}
-  IoResult read(weft::Room room, Deadline) override {
+  IoResult read(weft::Room room, Deadline deadline) override {
+    if (before_read) before_read();
+    if (now() >= deadline) return IoResult::failed(ETIMEDOUT);
+    if (at_ >= fails_after) return IoResult::failed(ECONNRESET);
     const std::size_t end = next_ < cuts_.size() ? cuts_[next_] : text_.size();
     const std::size_t count = std::min(room.size, end - at_);
     text_.copy(static_cast<char*>(room.data), count, at_);
@@ -122,19 +128,26 @@ class MemoryWire final : public Wire {
   }
   IoResult write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline) override {
     written = 0;
+    const int error = std::exchange(cut, 0);
     for (const Bytes& piece : pieces) {
-      came_.append(piece.chars(), piece.size);
-      written += piece.size;
+      const std::size_t count = error == 0 ? piece.size : std::min<std::size_t>(piece.size, 10 - written);
+      came_.append(piece.chars(), count);
+      written += count;
     }
-    return IoResult(static_cast<long>(written));
+    if (error == ECANCELED) cancel_scope();
+    return error == 0 ? IoResult(static_cast<long>(written)) : IoResult::failed(error);
   }
   IoResult shutdown_write(Deadline) override { return IoResult(); }
   IoResult close() noexcept override { return IoResult(); }
   Address peer() const override { return {}; }
   const std::string& came() const { return came_; }
 
+  std::function<void()> before_read;
+  std::size_t fails_after = std::string::npos;
+  int cut = 0;  // the next write ends with this after ten bytes
+
  private:
-  std::string_view text_;
+  std::string text_;
   std::vector<std::size_t> cuts_;  // where a read ends
   std::size_t next_ = 0;
   std::size_t at_ = 0;
@@ -879,6 +892,151 @@ TEST_CASE("http: a stop answers what is under way with Connection: close, ends w
       TcpStream late;
       CHECK(TcpStream::connect_result(late, where).os_error() == ECONNREFUSED);
     });
+  });
+}
+
+TEST_CASE("http: a Cancelled that is not of the request's own task is a failure of its handler alone") {
+  on_each_engine([] {
+    with_http(
+        {},
+        [](HttpRequest& request, HttpResponse& response) {
+          if (request.path() == "/cancelled") {
+            (void)with_nursery([](Nursery& nursery) {
+              nursery.cancel();
+              yield_now();
+              return 1;
+            });
+          }
+          response.send("x");
+        },
+        [](HttpServer& server) {
+          CHECK(ask(server.local(), {"GET /cancelled HTTP/1.1\r\nHost: a\r\n\r\n" + get + "Connection: close\r\n\r\n"})
+                    .starts_with("HTTP/1.1 500 "));
+          CHECK(ask(server.local(), {get + "Connection: close\r\n\r\n"}).starts_with("HTTP/1.1 200 "));
+          CHECK(server.http_counts().failed == 1);
+        });
+  });
+}
+
+TEST_CASE("http: nothing is written behind an answer that was cut short") {
+  Runtime runtime(workers(1));
+  runtime.run([] {
+    HttpServerOptions options;
+    options.date = false;
+    const std::string large(20'000, 'x');
+    HttpService service(options, [&](HttpRequest& request, HttpResponse& response) {
+      if (request.path() == "/goes-on") {
+        CHECK_THROWS_AS(response.write(large), HttpError);
+        CHECK_THROWS_AS(response.write(large), HttpError);
+      } else if (request.path() == "/timeout") {
+        CHECK_FALSE(timeout(1h, [&] { (void)request.body(); }));
+        response.status(503).send("too slow");
+      } else {
+        response.send("first");
+      }
+    });
+    const std::string pieces = "GET /goes-on HTTP/1.1\r\nHost: a\r\n\r\n" + get + "\r\n";
+    MemoryWire late(pieces, {});
+    late.cut = ETIMEDOUT;
+    service.serve(late);
+    CHECK(late.came() == "HTTP/1.1 2");
+    // A scope of the second handler's ends the write of the first one's answer.
+    const std::string two = get + "\r\nPOST /timeout HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n";
+    MemoryWire scope(two + "body", {two.size()});
+    scope.cut = ECANCELED;
+    service.serve(scope);
+    CHECK(scope.came() == "HTTP/1.1 2");
+  });
+}
+
+TEST_CASE("http: a status after the head is refused, and the message keeps its end") {
+  Runtime runtime(workers(1));
+  runtime.run([] {
+    HttpServerOptions options;
+    options.date = false;
+    HttpService service(options, [](HttpRequest&, HttpResponse& response) {
+      response.write("part");
+      CHECK_THROWS_AS(response.status(304), std::logic_error);
+    });
+    MemoryWire wire(get + "\r\n", {});
+    service.serve(wire);
+    CHECK(wire.came() == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n\r\n");
+  });
+}
+
+TEST_CASE("http: an HttpError without a status that can be sent is answered by 500 and told") {
+  Runtime runtime(workers(1));
+  runtime.run([] {
+    int told = 0;
+    HttpServerOptions options;
+    options.server.on_trouble = [&](const ServerTrouble&) { ++told; };
+    HttpService service(options, [](HttpRequest& request, HttpResponse&) {
+      if (request.path() == "/upstream") throw HttpError(HttpFailure::no_connection, 0, "nobody there");
+      throw HttpError(request.path() == "/interim" ? 100 : -1, "no status");
+    });
+    for (const char* path : {"/upstream", "/interim", "/negative"}) {
+      MemoryWire wire("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n", {});
+      service.serve(wire);
+      CHECK(wire.came().starts_with("HTTP/1.1 500 "));
+    }
+    CHECK(service.counts().failed == 3);
+    CHECK(told == 3);
+    // A client that is gone is nobody's failure.
+    HttpService reader({}, [](HttpRequest& request, HttpResponse&) { (void)request.body(); });
+    const std::string head = post + "Content-Length: 4\r\n\r\n";
+    MemoryWire gone(head, {});
+    gone.fails_after = head.size();
+    reader.serve(gone);
+    CHECK(reader.counts().failed == 0);
+  });
+}
+
+TEST_CASE("http: the time of a slow handler is not the client's") {
+  const sim::Report report = sim::run(1, {}, [] {
+    HttpService service({}, [](HttpRequest& request, HttpResponse& response) {
+      sleep(1h);
+      char room[1000];
+      std::size_t size = 0;
+      while (const std::size_t count = request.read(room)) {
+        size += count;
+        sleep(1min);
+      }
+      response.send(std::to_string(size));
+    });
+    const std::string head = post + "Content-Length: 9000\r\n\r\n";
+    const std::string text = head + std::string(9000, 'b');
+    MemoryWire quick(text, {head.size(), head.size() + 4000});
+    service.serve(quick);
+    sim::check(quick.came().starts_with("HTTP/1.1 200 ") && quick.came().ends_with("9000"), quick.came());
+    MemoryWire slow(text, {head.size(), head.size() + 4000});
+    slow.before_read = [] { sleep(6s); };
+    service.serve(slow);
+    sim::check(slow.came().starts_with("HTTP/1.1 408 "), slow.came());
+  });
+  CAPTURE(report.text);
+  CHECK(report.ok());
+}
+
+TEST_CASE("http: a request that a stop has cut in two is answered by 503, for it was none of its faults") {
+  on_each_engine([] {
+    const std::string head = post + "Content-Length: 4\r\n\r\n";
+    for (const std::size_t part : {std::size_t{20}, head.size() + 2}) {
+      HttpService service({}, echo);
+      std::string came;
+      Server* stops = nullptr;
+      Server server(TcpListener::bind(Address::loopback()), {}, [&](Connection& connection) {
+        MemoryWire wire((head + "body").substr(0, part), {});  // and then the end, as after shutdown(SHUT_RD)
+        wire.before_read = [&] { stops->stop(5s); };
+        service.serve(wire, connection);
+        came = wire.came();
+      });
+      stops = &server;
+      with_nursery([&](Nursery& nursery) {
+        nursery.start([&] { server.run(); });
+        const TcpStream stream = TcpStream::connect(server.local());
+      });
+      CHECK(came.starts_with("HTTP/1.1 503 "));
+    }
   });
 }
 
