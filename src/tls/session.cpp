@@ -163,13 +163,19 @@ void TlsSession::name_host(const std::string& host) {
 }
 
 IoResult TlsSession::handshake(const std::string& host, Deadline deadline) {
-  if (context_->is_server()) {
-    SSL_set_accept_state(ssl_.get());
-  } else {
-    SSL_set_connect_state(ssl_.get());
-    name_host(host);
+  IoResult result;
+  try {
+    if (context_->is_server()) {
+      SSL_set_accept_state(ssl_.get());
+    } else {
+      SSL_set_connect_state(ssl_.get());
+      name_host(host);
+    }
+    result = shake_hands(deadline);
+  } catch (...) {
+    (void)close();  // or a read would shake hands, with nobody's name checked
+    throw;
   }
-  const IoResult result = shake_hands(deadline);
   if (!result.ok()) (void)close();  // [TLS-2]
   return result;
 }
@@ -267,7 +273,9 @@ IoResult TlsSession::shutdown_write(Deadline deadline) {
   IoResult result = result_of(write_turn_.lock_result(deadline));
   if (!result.ok()) return result;
   // 0: said, and not yet heard from the other side.
-  const Step next = step([](SSL* ssl) { return SSL_shutdown(ssl) >= 0 ? 1 : -1; });
+  // Asked again it would read, and fail if there is text.
+  const Step next = step(
+      [](SSL* ssl) { return (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || SSL_shutdown(ssl) >= 0 ? 1 : -1; });
   result = pump(deadline);
   if (next == Step::failed) result = failed();
   if (!result.ok()) (void)close();  // [TLS-2]

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -279,6 +280,34 @@ TEST_CASE("tls: the end that was announced reads as the end, one that was not is
       CHECK(pair.near.shutdown_result(now() + 5ms).os_error() == ETIMEDOUT);
       CHECK_FALSE(pair.near.is_open());
     }
+  });
+}
+
+TEST_CASE("tls: a handshake that cannot begin leaves no open stream") {
+  on_each_engine([] {
+    Pair plain;
+    TlsStream near;
+    CHECK_THROWS_AS((void)TlsStream::connect_result(near, client_context(), std::move(plain.near), ""),
+                    std::invalid_argument);
+    CHECK_FALSE(near.is_open());
+    char byte = 0;
+    CHECK(near.read_result({&byte, 1}).os_error() == EBADF);
+  });
+}
+
+TEST_CASE("tls: to say the end twice loses nothing of what comes") {
+  on_each_engine([] {
+    TlsPair pair;
+    pair.far.write_all("some");
+    pair.far.write_all("text");
+    pair.near.shutdown_write();
+    std::string text(4, ' ');
+    pair.near.read_exactly(text);
+    CHECK(text == "some");  // and the rest has come with it
+    pair.near.shutdown_write();
+    pair.near.read_exactly(text);
+    CHECK(text == "text");
+    CHECK(pair.near.failure().fault == TlsFault::none);
   });
 }
 
