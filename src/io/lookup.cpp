@@ -40,17 +40,14 @@ int ask_system(const std::string& host, const std::string& service, std::vector<
   return into.empty() ? ENOENT : 0;
 }
 
-struct Question {
+struct Question : BlockingPool::Job {
   std::string host;
   std::string service;
   SyncEvent done;
   ExternalWait outside;  // no deadlock while it is out
   int error = 0;
   std::vector<sockaddr_storage> found;
-};
-
-struct Errand : BlockingPool::Job {
-  std::shared_ptr<Question> question;
+  std::shared_ptr<Question> self;  // while the pool has it
 };
 
 void ask(Question& question) {
@@ -63,17 +60,25 @@ void ask(Question& question) {
 
 // False: it cannot be sent.
 bool send_off(RuntimeCore& runtime, const std::shared_ptr<Question>& question) {
-  auto errand = std::make_unique<Errand>();
-  errand->question = question;
-  errand->run = [](BlockingPool::Job* job) {
-    const std::unique_ptr<Errand> mine(static_cast<Errand*>(job));
-    ask(*mine->question);
-    mine->question->done.set();
+  question->self = question;
+  question->run = [](BlockingPool::Job* job) {
+    const std::shared_ptr<Question> mine = std::move(static_cast<Question*>(job)->self);
+    ask(*mine);
+    mine->done.set();
   };
-  if (!runtime.blocking_pool().submit(*errand)) return false;
-  [[maybe_unused]] const Errand* sent = errand.release();
-  return true;
+  if (runtime.blocking_pool().submit(*question)) return true;
+  question->self.reset();
+  return false;
 }
+
+// Who does not wait any more takes the question back, if nobody has begun with it.
+struct Withdrawal {
+  RuntimeCore& runtime;
+  Question& question;
+  ~Withdrawal() {
+    if (!question.done.is_set() && runtime.blocking_pool().withdraw(question)) question.self.reset();
+  }
+};
 
 IoResult await_answer(Question& question, const IoRequest& request) {
   if (!request.quiet) return IoResult(question.done.wait_until(request.deadline) ? 0 : -ETIMEDOUT);
@@ -100,6 +105,7 @@ IoResult resolve_by_system(RuntimeCore* runtime, const IoRequest& request) {
   if (runtime == nullptr || !send_off(*runtime, question)) {
     ask(*question);
   } else {
+    const Withdrawal at_end{*runtime, *question};
     const IoResult answered = await_answer(*question, request);
     if (!answered.ok()) return answered;
   }

@@ -25,11 +25,14 @@ using namespace std::chrono_literals;
 namespace {
 
 std::atomic<bool> hangs{false};
+std::atomic<int> asked_for{0};
 
 struct HangingResolver {
   HangingResolver() {
     hangs = true;
+    asked_for = 0;
     lookup = [](const std::string&, const std::string& service, std::vector<sockaddr_storage>& into) {
+      ++asked_for;
       while (hangs) std::this_thread::sleep_for(100us);
       const Address found = Address::loopback(static_cast<std::uint16_t>(std::stoi(service)));
       std::memcpy(&into.emplace_back(), found.data(), found.size);
@@ -75,6 +78,32 @@ TEST_CASE("resolve: a resolver that hangs holds no worker, and is left by a dead
       });
       hangs = false;
       CHECK(resolve("slow", 5).at(0).port() == 5);
+    });
+  }
+}
+
+TEST_CASE("resolve: a lookup that nobody waits for any more is not made, if it has not begun [N-054]") {
+  for (const IoEngine engine : engines()) {
+    HangingResolver hanging;
+    RuntimeOptions options = with_engine(engine, 1);
+    options.blocking_threads = 1;
+    Runtime runtime(options);
+    runtime.run([] {
+      with_nursery([&](Nursery& nursery) {
+        auto first = nursery.spawn([] { return resolve("slow", 1).at(0).port(); });
+        while (asked_for == 0) yield_now();
+        std::vector<Address> found;
+        CHECK(resolve_result(found, "late", 2, std::chrono::steady_clock::now() + 1ms).os_error() == ETIMEDOUT);
+        CHECK_FALSE(timeout(1ms, [] { (void)resolve("late", 3); }));
+        auto cancelled = nursery.spawn([] { (void)resolve("late", 4); });
+        until_parked(cancelled);
+        cancelled.cancel();
+        cancelled.wait();
+        hangs = false;
+        CHECK(first.join() == 1);
+        CHECK(resolve("slow", 5).at(0).port() == 5);
+        CHECK(asked_for == 2);
+      });
     });
   }
 }
