@@ -140,7 +140,7 @@ TEST_CASE("ordered: a struct result lies at the beginning of the record's room, 
       auto task = n.spawn([] { return Point{1, 2, 3}; });
       task.wait();
       const auto* at_zero = reinterpret_cast<const Point*>(task.core()->room);
-      CHECK(&weft::detail::Room<Point>::at(task.core()) == at_zero);
+      CHECK(&weft::detail::TaskRoom<Point>::at(task.core()) == at_zero);
       CHECK(at_zero->z == 3);
       CHECK(task.join().y == 2);
     });
