@@ -273,7 +273,7 @@ std::unique_ptr<Tracer> tracer_from_environment(unsigned workers) {
   }
   // One file for each runtime of the process.
   static seam::Atomic<unsigned> count{0};
-  const unsigned number = count.fetch_add(1, std::memory_order_relaxed);  // only to be different
+  const unsigned number = count.fetch_add(1, std::memory_order_relaxed);  // relaxed: only to be different
   return std::make_unique<Tracer>(number == 0 ? path : path + ("." + std::to_string(number + 1)), events, workers);
 }
 
