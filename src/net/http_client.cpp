@@ -62,7 +62,7 @@ std::unique_ptr<Wire> connect_tcp(const HttpOrigin& to, Deadline deadline) {
     last = TcpStream::connect_result(stream, address, deadline);
     if (last.ok()) return std::make_unique<TcpWire>(std::move(stream));
     if (last.os_error() == ECANCELED) throw_wire_error(last, "connecting");
-    if (last.os_error() == ETIMEDOUT) break;
+    if (last.os_error() == ETIMEDOUT && now() >= deadline) break;  // else the kernel's: the next may answer
   }
   const bool late = last.os_error() == ETIMEDOUT;
   throw HttpError(late ? HttpFailure::timed_out : HttpFailure::no_connection, 0,
@@ -109,6 +109,7 @@ void HttpClientCore::keep(const HttpOrigin& origin, std::unique_ptr<HttpLink> li
 std::unique_ptr<HttpLink> HttpClientCore::connect(const HttpOrigin& origin, Deadline deadline) {
   connections.fetch_add(1, std::memory_order_relaxed);
   std::unique_ptr<Wire> wire = options.connect ? options.connect(origin, deadline) : connect_tcp(origin, deadline);
+  if (wire == nullptr) throw HttpError(HttpFailure::no_connection, 0, "no connection to " + origin.host);
   return std::make_unique<HttpLink>(std::move(wire), options);
 }
 

@@ -83,9 +83,11 @@ bool HeadParser::take_request_line(const char* text, std::size_t size) {
   if (method.empty() || !all_http(method, http_token)) return fail(400, "the method is no word");
   if (target.empty() || !all_http(target, http_target)) return fail(400, "the target has characters it must not have");
   if (!take_version(line.substr(last + 1))) return false;
+  const std::size_t scheme = target.find("://");
   const bool known = target.front() == '/' ||
                      (method == "CONNECT" ? target.find('/') == std::string_view::npos
-                                          : target.find("://") != std::string_view::npos) ||
+                                          : scheme != std::string_view::npos && scheme != 0 &&
+                                                all_http(target.substr(0, scheme), http_token)) ||
                      (target == "*" && method == "OPTIONS");
   if (!known) return fail(400, "the target is no path");
   start_ = at_;

@@ -99,6 +99,7 @@ HttpResponse& HttpResponse::field(std::string_view name, std::string_view value)
 
 HttpResponse& HttpResponse::close() {
   close_ = true;
+  if (begun()) session_.keep_ = false;
   return *this;
 }
 
@@ -112,8 +113,8 @@ HttpResponse& HttpResponse::content_length(std::uint64_t bytes) {
 void HttpResponse::send(Bytes body) {
   if (begun()) throw std::logic_error("send() of an answer that has begun");
   if (has_length_ && left_ != body.size) throw std::logic_error("send() of another length than content_length() told");
+  stage_ = Stage::done;  // before: half a head is begun, too
   session_.put_head(Stage::length, body.size, true);
-  stage_ = Stage::done;
   if (session_.has_no_body()) return;
   if (body.size <= worth_a_copy) {
     session_.out_.append(body.chars(), body.size);
@@ -205,9 +206,12 @@ void HttpSession::finish() {
   using Stage = HttpResponse::Stage;
   switch (response_.stage_) {
     case Stage::open:
-      if (response_.has_length_ && response_.left_ != 0 && !has_no_body())
-        throw std::logic_error("less was written than content_length() told");
-      response_.has_length_ = false;
+      if (response_.has_length_ && response_.left_ != 0) {
+        if (!has_no_body()) throw std::logic_error("less was written than content_length() told");
+        response_.stage_ = Stage::done;
+        put_head(Stage::length, response_.left_, true);
+        break;
+      }
       response_.send({});
       break;
     case Stage::length:
@@ -217,6 +221,8 @@ void HttpSession::finish() {
       if (!has_no_body()) out_.append("0\r\n\r\n");
       break;
     case Stage::until_close:
+      says_end_ = true;
+      break;
     case Stage::done:
       break;
   }

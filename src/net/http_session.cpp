@@ -33,7 +33,9 @@ void HttpSession::run() {
   } catch (const HttpError&) {  // of the wire: whom could it be said to
     gone = true;
   }
-  if (!gone && unread_) linger();
+  if (gone || broken_) return;
+  if (unread_) return linger();
+  if (says_end_) (void)wire_.shutdown_write(later(now(), options_.body_time));  // TLS: else it reads as truncated
 }
 
 // Waits for more of a head.
@@ -120,7 +122,7 @@ bool HttpSession::serve_one() {
   call_handler();
   keep_ = keep_ && !broken_;
   if (!keep_) {
-    unread_ = unread_ || !body_.at_end();
+    unread_ = unread_ || !body_.at_end() || !input_.empty();
     return false;
   }
   // [SESSION-2]

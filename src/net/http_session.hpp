@@ -74,10 +74,11 @@ class HttpSession final : private HttpBody::Waiter {
   HttpRequest request_;
   HttpResponse response_;
   HttpDate date_;
-  std::string out_;      // answers that were not sent yet
-  std::string fields_;   // of the answer under way
-  bool keep_ = true;     // the connection, after the request under way
-  bool broken_ = false;  // [SESSION-3]: a write was cut short, by the wire or by a scope of the handler's
+  std::string out_;        // answers that were not sent yet
+  std::string fields_;     // of the answer under way
+  bool keep_ = true;       // the connection, after the request under way
+  bool says_end_ = false;  // the end of the connection is that of an answer
+  bool broken_ = false;    // [SESSION-3]: a write was cut short, by the wire or by a scope of the handler's
   bool continue_due_ = false;
   bool unread_ = false;  // the client may still be sending what nobody will read
 };

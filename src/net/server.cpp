@@ -42,7 +42,9 @@ struct ServerCore {
       : listener(std::move(its_listener)),
         options(std::move(its_options)),
         handler(std::move(its_handler)),
-        seats(std::max(options.max_connections, 1U)) {}
+        seats(std::max(options.max_connections, 1U)) {
+    options.max_pause = std::max<std::chrono::nanoseconds>(options.max_pause, std::chrono::milliseconds(1));  // no spin
+  }
 
   // --- Constant.
   TcpListener listener;
@@ -142,6 +144,7 @@ void ServerCore::tell(const ServerTrouble& trouble) const noexcept {
 bool ServerCore::accept_one(TcpStream& into) {
   constexpr std::chrono::nanoseconds first_pause = std::chrono::milliseconds(1);
   std::chrono::nanoseconds pause = std::min(first_pause, options.max_pause);
+  bool told = false;
   for (;;) {
     IoResult result;
     try {
@@ -153,7 +156,7 @@ bool ServerCore::accept_one(TcpStream& into) {
     if (result.os_error() == ECANCELED) return false;
     if (is_gone(result.os_error())) throw std::system_error(result.error(), "accept");
     accept_errors.fetch_add(1, std::memory_order_relaxed);
-    if (pause == std::min(first_pause, options.max_pause)) tell({{}, result.os_error(), nullptr});
+    if (!std::exchange(told, true)) tell({{}, result.os_error(), nullptr});
     sleep(pause);
     pause = std::min(2 * pause, options.max_pause);
   }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +22,7 @@
 #include "net/http_parser.hpp"
 #include "weft/http_client.hpp"
 #include "weft/http_server.hpp"
+#include "weft/intercept.hpp"
 #include "weft/nursery.hpp"
 #include "weft/scope.hpp"
 #include "weft/sim.hpp"
@@ -137,14 +143,18 @@ class MemoryWire final : public Wire {
     if (error == ECANCELED) cancel_scope();
     return error == 0 ? IoResult(static_cast<long>(written)) : IoResult::failed(error);
   }
-  IoResult shutdown_write(Deadline) override { return IoResult(); }
+  IoResult shutdown_write(Deadline) override {
+    ended = true;
+    return IoResult();
+  }
   IoResult close() noexcept override { return IoResult(); }
   Address peer() const override { return {}; }
   const std::string& came() const { return came_; }
 
   std::function<void()> before_read;
   std::size_t fails_after = std::string::npos;
-  int cut = 0;  // the next write ends with this after ten bytes
+  bool ended = false;  // by shutdown_write
+  int cut = 0;         // the next write ends with this after ten bytes
 
  private:
   std::string text_;
@@ -296,6 +306,8 @@ TEST_CASE("http: what two readers could understand in two ways is refused, howev
       {"G(T / HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
       {"GET a HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
       {"GET * HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
+      {"GET x?u=http://b/c HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
+      {"GET ://b/c HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
       {"GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
       {"GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
       {"GET /\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n", "bad 400"},
@@ -991,6 +1003,44 @@ TEST_CASE("http: an HttpError without a status that can be sent is answered by 5
   });
 }
 
+TEST_CASE(
+    "http: how an answer ends: what waits behind the last one, an end by close, HEAD with a length, half a head") {
+  Runtime runtime(workers(1));
+  runtime.run([] {
+    HttpServerOptions options;
+    options.date = false;
+    const auto handler = [](HttpRequest& request, HttpResponse& response) {
+      if (request.method() == "HEAD") return void(response.content_length(1234));
+      if (request.path() == "/pieces") return response.write("piece");
+      if (request.path() == "/torn") {
+        response.write("piece");
+        throw std::runtime_error("torn");
+      }
+      response.send("x");
+      response.close();
+    };
+    HttpService service(options, handler);
+    const auto serve = [](HttpService& by, const std::string& text) {
+      MemoryWire wire(text, {});
+      by.serve(wire);
+      return std::pair(wire.came(), wire.ended);
+    };
+    // close() after send() is in time; the client's next request is read away, or the kernel would say "reset".
+    const auto last = serve(service, get + "\r\n" + get + "\r\n");
+    CHECK(count_of(last.first, "200 OK") == 1);
+    CHECK(last.second);
+    // The end of the connection is said if it is that of an answer, and only if that is whole.
+    CHECK(serve(service, "GET /pieces HTTP/1.0\r\n\r\n").second);
+    CHECK_FALSE(serve(service, "GET /torn HTTP/1.0\r\n\r\n").second);
+    CHECK(serve(service, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").first ==
+          "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
+    options.date = true;
+    options.clock = []() -> std::time_t { throw std::runtime_error("no time"); };
+    HttpService timeless(options, handler);
+    CHECK(count_of(serve(timeless, get + "\r\n").first, "HTTP/1.1") == 1);
+  });
+}
+
 TEST_CASE("http: the time of a slow handler is not the client's") {
   const sim::Report report = sim::run(1, {}, [] {
     HttpService service({}, [](HttpRequest& request, HttpResponse& response) {
@@ -1102,6 +1152,30 @@ TEST_CASE("http client: calls share kept connections; all ways to send and get a
           client.forget();
           CHECK(client.counts().kept == 0);
         });
+  });
+}
+
+TEST_CASE(
+    "http client: an address that the kernel gives up is not the last one; a connection that is none is an error") {
+  on_each_engine([] {
+    with_http({}, echo, [](HttpServer& server) {
+      int connects = 0;
+      const auto names = [&](IoRequest& request) {
+        if (request.op == IoOp::connect && ++connects == 1) return IoResult::failed(ETIMEDOUT);
+        if (request.op != IoOp::resolve) return perform_io(request);
+        const Address found = Address::loopback(static_cast<std::uint16_t>(std::stoi(request.to)));
+        for (std::size_t i = 0; i < 2; ++i)
+          std::memcpy(static_cast<sockaddr_storage*>(request.data) + i, found.data(), found.size);
+        return IoResult(2);
+      };
+      intercept(names, [&] {
+        HttpClient client;
+        CHECK(client.get("http://made.up:" + std::to_string(server.local().port()) + "/").status == 200);
+      });
+      CHECK(connects == 2);
+    });
+    HttpClient none({.connect = [](const HttpOrigin&, Deadline) { return std::unique_ptr<Wire>(); }});
+    CHECK_THROWS_AS((void)none.get("http://a/"), HttpError);
   });
 }
 

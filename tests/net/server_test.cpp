@@ -24,6 +24,7 @@
 #include "weft/scope.hpp"
 #include "weft/sim.hpp"
 #include "weft/sync_event.hpp"
+#include "weft/time.hpp"
 
 using namespace weft;
 using namespace weft_test;
@@ -138,6 +139,31 @@ TEST_CASE("server: errors of accept are survived, told once per row, and do not 
           sleep(40ms);
           CHECK(bad.calls() >= 1);
           CHECK(bad.calls() < 40);
+        }
+        CHECK(talks(stream));
+        CHECK(told.load() == 1);
+      });
+    });
+  }
+}
+
+TEST_CASE("server: a pause of nothing, or less, does not make it spin [SERVE-2]") {
+  for (const std::chrono::nanoseconds pause : {0ns, -1ns}) {
+    Runtime runtime(with_engine(IoEngine::epoll, 2));
+    runtime.run([&] {
+      std::atomic<int> told{0};
+      ServerOptions options;
+      options.max_pause = pause;
+      options.on_trouble = [&](const ServerTrouble&) { ++told; };
+      with_server(options, echo, [&](Server& server) {
+        TcpStream stream;
+        {
+          const BadAccept bad(EMFILE);
+          const Deadline begin = now();
+          stream = TcpStream::connect(server.local());
+          until([&] { return bad.calls() > 5; });
+          const int calls = bad.calls();
+          CHECK(calls <= (now() - begin) / 1ms + 2);
         }
         CHECK(talks(stream));
         CHECK(told.load() == 1);
