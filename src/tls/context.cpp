@@ -52,6 +52,9 @@ TlsContextCore::TlsContextCore(bool server, const std::vector<std::string>& alpn
   (void)SSL_CTX_set_options(context_.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   (void)SSL_CTX_set_mode(
       context_.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Nobody is there to be asked for a pass phrase; the default asks the terminal, and blocks the worker.
+  SSL_CTX_set_default_passwd_cb(context_.get(),
+                                [](char* /*into*/, int /*size*/, int /*writes*/, void* /*of*/) { return -1; });
   (void)SSL_CTX_set_session_cache_mode(context_.get(), SSL_SESS_CACHE_OFF);
 }
 

@@ -28,6 +28,7 @@ class Certificates {
     save(root_.get(), root_key_.get(), "root");
     leaf("good", "DNS:localhost,IP:127.0.0.1", -1, 1, true);
     leaf("other", "DNS:other.example", -1, 1, true);
+    leaf("named", "IP:192.0.2.1", -1, 1, true);
     leaf("expired", "DNS:localhost,IP:127.0.0.1", -2, -1, true);
     leaf("self", "DNS:localhost,IP:127.0.0.1", -1, 1, false);
   }

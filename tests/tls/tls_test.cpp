@@ -295,6 +295,18 @@ TEST_CASE("tls: a handshake that cannot begin leaves no open stream") {
   });
 }
 
+TEST_CASE("tls: a host is a whole name, and one of those that the certificate is for") {
+  on_each_engine([] {
+    CHECK(shake(server_context("named"), client_context(), "named").client.fault == TlsFault::certificate);
+    for (const std::string& host : {std::string(".localhost"), std::string("localhost\0.org", 14)}) {
+      Pair plain;
+      TlsStream near;
+      CHECK_THROWS_AS((void)TlsStream::connect_result(near, client_context(), std::move(plain.near), host),
+                      std::invalid_argument);
+    }
+  });
+}
+
 TEST_CASE("tls: to say the end twice loses nothing of what comes") {
   on_each_engine([] {
     TlsPair pair;
