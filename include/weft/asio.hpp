@@ -11,7 +11,10 @@
 // stop (a cancel, a deadline around it) emits Asio's cancellation (all its types), on the executor of the object, and
 // waits for the final completion: that decides. An operation that was aborted then raises Cancelled; one that succeeded
 // nevertheless gives its result, and Cancelled comes at the next suspension point. A context that is destroyed with the
-// operation inside ends it as aborted.
+// operation inside ends it as aborted. If the executor refuses the cancellation (it throws), the operation goes on to
+// its own end.
+// With use_fiber[error] an operation that is never completed gives default values with its error; where there are none
+// (a socket that async_accept gives) it throws as without [error]. What the copy of a result throws, the fiber gets.
 // Operations made of several (async_read, async_compose) want the objects used by one thread at a time or a strand, as
 // ever with Asio: the cancellation is one more user.
 // Threads: as the Asio object's: one at a time.
@@ -79,7 +82,8 @@ template <class Api, class... Args>
 struct AsioCall {
   ForeignCall call;
   typename Api::Signal signal;
-  std::optional<std::tuple<std::decay_t<Args>...>> result;  // none: nobody will complete it any more
+  std::optional<std::tuple<std::decay_t<Args>...>> result;  // none: nobody will complete it any more, or `failure`
+  std::exception_ptr failure;                               // the result could not be kept
 };
 
 template <class Api, class... Args>
@@ -98,7 +102,11 @@ class AsioHandler {
   template <class... Given>
   void operator()(Given&&... given) {
     const std::shared_ptr<Call> call = std::move(call_);
-    call->result.emplace(std::forward<Given>(given)...);
+    try {
+      call->result.emplace(std::forward<Given>(given)...);
+    } catch (...) {
+      call->failure = std::current_exception();
+    }
     call->call.complete();
   }
   cancellation_slot_type get_cancellation_slot() const noexcept { return call_->signal.slot(); }
@@ -109,7 +117,8 @@ class AsioHandler {
 
 struct NoExecutor {};
 
-// Starts the operation, waits for its end. True: the fiber was asked to stop meanwhile.
+// Starts the operation, waits for its end. True: the fiber was asked to stop meanwhile. Throws if there was a result
+// that could not be kept.
 template <class Api, class... Args, class Initiation, class... Rest>
 bool run_asio_call(const std::shared_ptr<AsioCall<Api, Args...>>& call, Initiation&& initiation, Rest&&... rest) {
   // Where a cancellation is to be emitted: beside the completions of the object, if that is known.
@@ -121,7 +130,7 @@ bool run_asio_call(const std::shared_ptr<AsioCall<Api, Args...>>& call, Initiati
     }
   }();
   std::forward<Initiation>(initiation)(AsioHandler<Api, Args...>(call), std::forward<Rest>(rest)...);
-  return call->call.wait([&] {
+  const bool stopping = call->call.wait([&] {
     auto emit = [call] { call->call.ask([&] { Api::emit(call->signal); }); };
     if constexpr (requires { executor.execute(emit); }) {
       executor.execute(std::move(emit));
@@ -129,6 +138,8 @@ bool run_asio_call(const std::shared_ptr<AsioCall<Api, Args...>>& call, Initiati
       emit();
     }
   });
+  if (call->failure != nullptr) std::rethrow_exception(call->failure);
+  return stopping;
 }
 
 // What is left of the arguments of a completion after the error.
@@ -211,8 +222,16 @@ struct FiberResultInto {
   static return_type initiate(Initiation&& initiation, UseFiberInto<typename Api::Error> token, Rest&&... rest) {
     using Error = typename Api::Error;
     const auto call = std::make_shared<AsioCall<Api, Error, Args...>>();
-    (void)run_asio_call<Api, Error, Args...>(call, std::forward<Initiation>(initiation), std::forward<Rest>(rest)...);
-    if (!call->result) call->result.emplace(Api::aborted(), std::decay_t<Args>()...);
+    [[maybe_unused]] const bool stopping =
+        run_asio_call<Api, Error, Args...>(call, std::forward<Initiation>(initiation), std::forward<Rest>(rest)...);
+    if (!call->result) {
+      if constexpr ((std::is_default_constructible_v<std::decay_t<Args>> && ...)) {
+        call->result.emplace(Api::aborted(), std::decay_t<Args>()...);
+      } else {
+        *token.error = Api::aborted();
+        throw_abandoned<Api>(stopping);
+      }
+    }
     *token.error = std::get<0>(*call->result);
     return asio_given<1>(*call->result);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,35 @@ auto complete_with(net::io_context& context, Token&& token, Given... given) {
       token, given...);
 }
 
+// Posts the operation, but refuses to bring it a cancellation.
+struct Refusing {
+  net::io_context* context;
+  template <class F>
+  void execute(F&&) const {
+    throw std::runtime_error("refused");
+  }
+};
+struct OnRefusing {
+  net::io_context* context;
+  Refusing get_executor() const { return {context}; }
+  template <class Handler>
+  void operator()(Handler handler, char* room) const {
+    auto timer = std::make_shared<net::steady_timer>(*context, 20ms);
+    timer->async_wait([timer, room, handler = std::move(handler)](const NetError&) mutable {
+      *room = 'x';
+      handler();
+    });
+  }
+};
+
+struct WithoutDefault {  // as the socket of an accept
+  explicit WithoutDefault(int) {}
+};
+struct ThrowsWhenCopied {
+  ThrowsWhenCopied() = default;
+  ThrowsWhenCopied(const ThrowsWhenCopied&) { throw std::length_error("copied"); }
+};
+
 }  // namespace
 
 TEST_CASE(WEFT_TEST_ASIO ": a fiber awaits a timer, and its worker serves others meanwhile [N-081]") {
@@ -95,10 +125,11 @@ TEST_CASE(WEFT_TEST_ASIO ": an echo over sockets, errors thrown or stored [N-081
     const Tcp::endpoint where = acceptor.local_endpoint();
     weft::with_nursery([&](weft::Nursery& nursery) {
       nursery.start([&] {
-        Tcp::socket client = acceptor.async_accept(use_fiber);
+        NetError error;
+        Tcp::socket client = acceptor.async_accept(use_fiber[error]);
+        CHECK_FALSE(error);
         char room[64];
         for (;;) {
-          NetError error;
           const std::size_t n = client.async_read_some(net::buffer(room), use_fiber[error]);
           if (error == net::error::eof) break;
           CHECK_FALSE(error);
@@ -200,10 +231,46 @@ TEST_CASE(WEFT_TEST_ASIO ": operations of all shapes: several values, an excepti
       complete_with<NetError>(*gone, use_fiber[error], NetError());
       return error == net::error::operation_aborted;
     });
+    NetError error;
+    auto thrown = weft::go(
+        [&] { (void)complete_with<NetError, WithoutDefault>(*gone, use_fiber[error], NetError(), WithoutDefault(1)); });
     until_parked(waits);
     until_parked(stored);
+    until_parked(thrown);
     gone.reset();
     CHECK_THROWS_AS((void)waits.join(), NetSystemError);
     CHECK(stored.join());
+    CHECK_THROWS_AS(thrown.join(), NetSystemError);  // there is no value to give with the error
+    CHECK(error == net::error::operation_aborted);
+  });
+}
+
+TEST_CASE(WEFT_TEST_ASIO
+          ": a cancellation that the executor refuses does not end the wait: the operation still has the room") {
+  Threads pool(1);
+  weft::run(workers(1), [&] {
+    char room = ' ';
+    bool kept = false;
+    CHECK_FALSE(weft::timeout(1ms, [&] {
+      net::async_initiate<const weft::UseFiber&, void()>(OnRefusing{&pool.context}, use_fiber, &room);
+      kept = room == 'x';
+      weft::sleep(1h);
+    }));
+    CHECK(kept);
+  });
+}
+
+TEST_CASE(WEFT_TEST_ASIO ": a result that cannot be kept is the fiber's exception") {
+  Threads pool(1);
+  weft::run(workers(1), [&] {
+    const auto initiation = [&](auto handler) {
+      net::post(pool.context, [handler = std::move(handler)]() mutable {
+        const ThrowsWhenCopied result;
+        handler(result);
+      });
+    };
+    using Token = const weft::UseFiber&;
+    CHECK_THROWS_AS((net::async_initiate<Token, void(const ThrowsWhenCopied&)>(initiation, use_fiber)),
+                    std::length_error);
   });
 }

@@ -25,11 +25,15 @@ class ForeignCall {
     if (!over_) std::forward<F>(ask_it)();
   }
 
-  // on_stop() is called if the task is asked to stop before the end. True: it was.
+  // on_stop() is called if the task is asked to stop before the end. True: it was. What on_stop() throws is not told:
+  // the end is waited for all the same [CALL-1].
   template <class F>
   bool wait(F&& on_stop) {
     if (ended_before_stop()) return false;
-    std::forward<F>(on_stop)();
+    try {
+      std::forward<F>(on_stop)();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): it could not be asked
+    }
     wait_shielded();
     return true;
   }
