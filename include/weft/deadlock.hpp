@@ -25,13 +25,16 @@ class Deadlock : public RuntimeError {
 };
 
 // While one lives, something outside may end any wait: a callback of a library, a signal handler's helper, a thread
-// that has not waited yet. No deadlock is reported. Any thread.
+// that has not waited yet. No deadlock is reported. Any thread. In a simulation nobody is outside: it does nothing.
 class ExternalWait {
  public:
   ExternalWait() noexcept;
   ~ExternalWait();
   ExternalWait(const ExternalWait&) = delete;
   ExternalWait& operator=(const ExternalWait&) = delete;
+
+ private:
+  const bool counted_;
 };
 template <class F>
 decltype(auto) external_wait(F&& f) {

@@ -99,12 +99,13 @@ struct [[nodiscard]] Report {
   std::string text;  // of the failure
   std::uint64_t seed = 0;
   std::uint64_t hash = 0;             // of the trace
-  std::uint64_t steps = 0;            // choices of who goes on
+  std::uint64_t steps = 0;            // points, and choices of who goes on
   std::chrono::nanoseconds time{0};   // that has passed in it
   std::string replay;                 // for WEFT_SIM_REPLAY: the seed, and every choice that was not the usual one
   std::vector<std::string> schedule;  // those choices, to be read
   std::string trace;                  // what has happened, line by line, if it was asked for
   std::uint64_t suspensions = 0;      // suspension points that tasks came to
+  bool abandoned = false;             // it would not stop when asked to: its stacks, and what they hold, stay for ever
   bool ok() const { return failure == Failure::none; }
   explicit operator bool() const { return ok(); }
 };
@@ -158,7 +159,7 @@ struct [[nodiscard]] CancelReport {
 
 // Runs f again and again, and asks it to stop at each suspension point in turn, of whatever task: it must end, and
 // leave nothing behind. With victim() in f it is what that runs that is asked, and f looks afterwards whether all is
-// well. Ends at the first hang: what hangs cannot be cleaned up.
+// well. Ends at the first run that is abandoned: what hangs cannot be cleaned up.
 CancelReport cancel_everywhere(const CancelOptions& options, const std::function<void()>& f);
 // Runs f; true: it was not asked to stop. Outside of cancel_everywhere just runs it.
 bool victim(const std::function<void()>& f);

@@ -11,11 +11,13 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/peek.hpp"
 #include "base/sys.hpp"
 #include "sched/blocking_pool.hpp"
+#include "sched/director.hpp"
 #include "sched/records.hpp"
 #include "sched/runtimes.hpp"
 #include "sched/scope.hpp"
@@ -34,6 +36,40 @@ constexpr unsigned most_looks = 6;
 constexpr std::uint64_t most_listed = 1000;  // tasks, in a report that is no error
 
 seam::Atomic<std::uint32_t> external_waits{0};
+
+// Tasks of runtimes that are forgotten. They never end, so their records are never anybody else's.
+class Forgotten {
+ public:
+  void add(const std::vector<const TaskCore*>& tasks) {
+    const std::lock_guard guard(mutex_);
+    tasks_.insert(tasks.begin(), tasks.end());
+    any_.store(!tasks_.empty(), std::memory_order_relaxed);
+  }
+  bool has(const TaskCore& task) {
+    if (!any_.load(std::memory_order_relaxed)) return false;
+    const std::lock_guard guard(mutex_);
+    return tasks_.contains(&task);
+  }
+
+ private:
+  seam::Atomic<bool> any_{false};
+  seam::Mutex mutex_;
+  std::unordered_set<const TaskCore*> tasks_;  // guarded by mutex_
+};
+
+Forgotten& forgotten() {
+  static Forgotten* the = new Forgotten;  // never destroyed, as the tasks in it
+  return *the;
+}
+
+// Up through the scopes; by peek, for others run on. Limited, for what is read may be torn.
+bool is_born_under(const TaskCore& task, const ScopeCore& root) {
+  const ScopeCore* scope = nullptr;
+  if (!peek(&scope, &task.birth, sizeof scope)) return false;
+  for (unsigned steps = 0; steps < 100'000 && scope != nullptr && scope != &root; ++steps)
+    if (!peek(&scope, &scope->parent, sizeof scope)) return false;
+  return scope == &root;
+}
 
 // How things stand in all runtimes. Equal twice: nothing ran in between, for each dispatch moves a tick.
 struct Standing {
@@ -125,12 +161,12 @@ class Waits {
   // `witness`: somebody who was not waiting for ever the last time; asked first, so that a heartbeat among very many
   // who wait costs one look.
   bool gather(bool& external, const TaskCore*& witness) {
-    if (witness != nullptr && !waits_for_ever(*witness)) return false;
+    if (witness != nullptr && !counts_as_waiting(*witness)) return false;
     witness = nullptr;
     for_each_record(
         [](TaskCore* task, void* context) {
           auto& found = *static_cast<const TaskCore**>(context);
-          if (found == nullptr && !waits_for_ever(*task)) found = task;
+          if (found == nullptr && !counts_as_waiting(*task)) found = task;
         },
         &witness);
     if (witness != nullptr) return false;
@@ -145,7 +181,7 @@ class Waits {
     for_each_record(
         [](TaskCore* task, void* context) {
           const RuntimeCore* wanted = static_cast<Gathering*>(context)->only;
-          if (wanted != nullptr && !is_parked_in(*task, *wanted)) return;
+          if (wanted != nullptr ? !is_parked_in(*task, *wanted) : forgotten().has(*task)) return;
           TaskView view;
           if (view_task(task, view) && (view.parked() || view.moment.state() == TaskState::joining))
             static_cast<Gathering*>(context)->waits->add(std::move(view));
@@ -216,6 +252,7 @@ class Waits {
         return false;
     }
   }
+  static bool counts_as_waiting(const TaskCore& task) { return waits_for_ever(task) || forgotten().has(task); }
   void gather_views(Gathering& gathering) {
     for_each_record(
         [](TaskCore* task, void* context) {
@@ -223,6 +260,7 @@ class Waits {
           if (!mine.all) return;
           const TaskState state = task->word.look().state();
           if (state == TaskState::free || state == TaskState::done || state == TaskState::cancelled) return;
+          if (forgotten().has(*task)) return;
           TaskView view;
           if (!view_task(task, view)) {
             mine.all = false;
@@ -478,6 +516,23 @@ std::string waits_of(const RuntimeCore& runtime) {
   return told(waits);
 }
 
+void forget_runtime(RuntimeCore& runtime) {
+  remove_runtime(runtime);
+  struct Found {
+    const ScopeCore& root;
+    std::vector<const TaskCore*> tasks;
+  } found{runtime.root_scope, {}};
+  for_each_record(
+      [](TaskCore* task, void* context) {
+        auto& mine = *static_cast<Found*>(context);
+        const TaskState state = task->word.look().state();
+        if (state == TaskState::free || state == TaskState::done || state == TaskState::cancelled) return;
+        if (is_born_under(*task, mine.root)) mine.tasks.push_back(task);
+      },
+      &found);
+  forgotten().add(found.tasks);
+}
+
 bool external_wait_about() {
   return external_waits.load(std::memory_order_acquire) != 0;
 }
@@ -485,6 +540,7 @@ bool external_wait_about() {
 void refuse_lonely_wait(const WaitInfo& info) {
   const auto* io = dynamic_cast<const BlockingIo*>(&current_io());
   if (io == nullptr || io->running() == 0) return;
+  if (director_here() != nullptr) return;  // other tasks of the simulation go on, and it sees a deadlock by itself
   if (external_waits.load(std::memory_order_acquire) != 0) return;
   if (threads_of_process() != 1 + helper_threads()) return;
   throw Deadlock(std::string("deadlock: under a BlockingIo a task waits (") + info.kind +
@@ -500,12 +556,13 @@ void print_deadlock(const Deadlock& deadlock) noexcept {
 
 using namespace detail;
 
-ExternalWait::ExternalWait() noexcept {
-  external_waits.fetch_add(1, std::memory_order_relaxed);
+// Who waits in a simulation may be left there for ever.
+ExternalWait::ExternalWait() noexcept : counted_(director_here() == nullptr) {
+  if (counted_) external_waits.fetch_add(1, std::memory_order_relaxed);
 }
 
 ExternalWait::~ExternalWait() {
-  if (external_waits.fetch_sub(1, std::memory_order_release) != 1) return;
+  if (!counted_ || external_waits.fetch_sub(1, std::memory_order_release) != 1) return;
   // Virtual times may have stood for it alone.
   for_each_runtime(
       [](RuntimeCore& runtime, void*) {

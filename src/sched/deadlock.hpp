@@ -26,6 +26,10 @@ void refuse_lonely_wait(const WaitInfo& info);
 
 bool external_wait_about();
 
+// Nothing of this runtime, which its driver has left, will ever run again: from now on it and its tasks count for
+// nothing. Once.
+void forget_runtime(RuntimeCore& runtime);
+
 // "3 tasks wait:", each with what for, and the cycles among them: of this runtime, by the thread that drives it.
 std::string waits_of(const RuntimeCore& runtime);
 

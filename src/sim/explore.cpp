@@ -62,13 +62,17 @@ std::vector<Choice> made_in(const Report& report) {
 void shrink(const ExploreOptions& options, const std::function<void()>& f, Exploration& found) {
   found.shrunk = found.first;
   // A run that never ends is abandoned with all it holds: not again and again. Two runs that differ cannot be repeated.
-  if (!options.shrink || found.first.failure == sim::Failure::hang || found.first.failure == sim::Failure::different)
-    return;
+  if (!options.shrink || found.first.abandoned || found.first.failure == sim::Failure::different) return;
+  bool abandoned = false;  // an attempt was: then this is short enough
+  std::uint64_t asked = 0;
   const std::vector<Choice> shortest =
-      shrink_choices(made_in(found.first), options.shrink_runs, found.shrink_runs,
+      shrink_choices(made_in(found.first), options.shrink_runs, asked,
                      [&](const std::vector<Choice>& wanted) -> std::optional<std::vector<Choice>> {
+                       if (abandoned) return std::nullopt;
+                       ++found.shrink_runs;
                        const Report report = run_once({found.first.seed, wanted}, options, f);
-                       if (report.failure != found.first.failure) return std::nullopt;
+                       abandoned = report.abandoned;
+                       if (abandoned || report.failure != found.first.failure) return std::nullopt;
                        if (report.failure == sim::Failure::check && report.text != found.first.text)
                          return std::nullopt;
                        return made_in(report);
@@ -92,7 +96,7 @@ std::string tell(const Exploration& found) {
 
 void note_failure(const ExploreOptions& options, const std::function<void()>& f, Exploration& found, Report report) {
   if (++found.failures != 1) return;
-  if (options.twice && report.failure != sim::Failure::hang && report.failure != sim::Failure::different) {
+  if (options.twice && !report.abandoned && report.failure != sim::Failure::different) {
     Report again = run_compared({report.seed, made_in(report)}, options, f);
     if (again.ok()) {
       again.failure = sim::Failure::different;

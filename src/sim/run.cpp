@@ -19,9 +19,11 @@ sim::Report run_compared(const ChoicePlan& plan, const sim::Options& options, co
   if (!options.twice) return run_once(plan, options, f);
   Universe first(plan, options);
   first.run(f);
+  if (first.report().abandoned) return first.report();  // not twice: it is kept for ever
   Universe second(plan, options);
   second.run(f);
   sim::Report report = first.report();
+  report.abandoned = second.report().abandoned;
   const std::string difference = SimTrace::difference(first.trace(), second.trace());
   if (difference.empty()) return report;
   if (report.failure != sim::Failure::none) report.text += "\n";

@@ -71,6 +71,7 @@ void keep_abandoned(std::unique_ptr<Runtime> runtime, Task<void> main) {
   static auto& kept = *new std::vector<std::pair<std::unique_ptr<Runtime>, Task<void>>>;
   static seam::Mutex mutex;
   runtime->core().director = nullptr;
+  forget_runtime(runtime->core());
   const std::lock_guard guard(mutex);
   kept.emplace_back(std::move(runtime), std::move(main));
 }
@@ -144,13 +145,13 @@ void Universe::run(const std::function<void()>& f) {
       {.name = "f"});
   main_ = main.core();
   drive_directed(*runtime_);
+  time_ = time_of(*runtime_);
   if (abandoned_) return keep_abandoned(std::move(runtime), std::move(main));
   if (stranger_.load(std::memory_order_relaxed))
     fail(sim::Failure::thread,
          "a thread outside of the simulation has woken a task of it: when it comes no seed can tell");
   if (runtime->detached_failures() != 0) fail(sim::Failure::exception, "a detached task failed, see stderr");
   look_for_leaks(undelivered_values() - undelivered);
-  time_ = time_of(*runtime_);
   main = Task<void>();
   runtime_->director = nullptr;
 }
@@ -520,6 +521,7 @@ sim::Report Universe::report() const {
   report.hash = trace_.hash();
   report.steps = steps_;
   report.suspensions = suspensions_;
+  report.abandoned = abandoned_;
   report.time = std::chrono::nanoseconds(time_);
   if (options_.keep_trace) report.trace = trace_.text();
   report.replay = ChoicePlan{choices_.seed(), choices_.taken()}.text();
