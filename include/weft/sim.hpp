@@ -71,7 +71,7 @@ struct Options {
   unsigned workers = 2;  // tasks that have begun and do not wait, at most; with 1 nobody is interrupted at a point
   Strategy strategy = Strategy::mixed;
   unsigned pct_depth = 3;               // priorities drop one time less
-  std::uint64_t max_steps = 1'000'000;  // choices of who goes on; more is a livelock
+  std::uint64_t max_steps = 1'000'000;  // points, and choices of who goes on; more is a livelock
   bool twice = true;                    // run it a second time and compare
   bool tasks_may_stay = false;          // tasks that are left when f returns are no failure; they are cancelled
   bool values_may_stay = false;         // nor are values that nobody has received

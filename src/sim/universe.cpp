@@ -212,6 +212,7 @@ void Universe::gather(Worker& worker) {
   while (const Entry entry = runtime_->global.pop()) add(entry);
   while (const Entry entry = worker.pinned.pop()) add(entry);
   while (const Entry entry = worker.pop_inbox()) add(entry);
+  while (const Entry entry = worker.deque.take_oldest()) add(entry);  // pieces of par: nobody else takes them
 }
 
 void Universe::tell(ChoiceStream stream, std::uint32_t left, std::uint32_t taken, const char* what,
@@ -255,7 +256,10 @@ Universe::Standing Universe::take_candidate(std::size_t index) {
 }
 
 bool Universe::leaves_at(TaskCore& task, const char* what) noexcept {
-  if (options_.workers < 2) return false;
+  if (options_.workers < 2) {
+    if (++steps_ > step_limit_) give_up_steps();
+    return abandoned_;
+  }
   gather(static_cast<Worker&>(*this_worker()));
   const std::uint32_t self = number_of(task);
   const bool free = running_.size() + 1 < options_.workers;

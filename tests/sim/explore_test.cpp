@@ -15,6 +15,7 @@
 #include "weft/channel.hpp"
 #include "weft/mutex.hpp"
 #include "weft/nursery.hpp"
+#include "weft/par.hpp"
 #include "weft/runtime.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/sim.hpp"
@@ -227,6 +228,32 @@ TEST_CASE("sim: a livelock ends at the limit of steps [N-060]") {
     for (;;) weft::yield_now();
   });
   CHECK(report.failure == sim::Failure::livelock);
+  options.workers = 1;  // nobody is interrupted at a point, but it counts
+  const sim::Report polls = sim::run(1, options, [] {
+    weft::SyncEvent event;
+    while (!event.wait_for(0ns)) {
+    }
+  });
+  CHECK(polls.failure == sim::Failure::livelock);
+  CHECK_FALSE(polls.abandoned);
+}
+
+TEST_CASE("sim: pieces of par are tasks as any other: they may wait for each other, and are interleaved [N-060]") {
+  const sim::Exploration talks = sim::explore(quietly(100), [] {
+    weft::Channel<int> ch(0);
+    weft::par([&] { ch.send(1); }, [&] { (void)ch.recv(); });
+    // Each takes the other's piece from the young end.
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 1; i < 3; ++i) n.start([i] { weft::par([] { weft::yield_now(); }, [i] { weft::sleep(1ms * i); }); });
+    });
+  });
+  CHECK_MESSAGE(talks.ok(), talks.text);
+  const sim::Exploration found = sim::explore(quietly(200), [] {
+    Account account;
+    weft::par([&] { account.pay_badly(1); }, [&] { account.pay_badly(1); });
+    sim::check(account.balance == 2, "no payment is lost");
+  });
+  CHECK(found.first.failure == sim::Failure::check);
 }
 
 TEST_CASE("sim: an exception that leaves f, or a detached task, is a failure; values nobody receives are a leak") {
