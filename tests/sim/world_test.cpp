@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The simulated world: hosts, network, files, faults, and how the same program runs in the real one.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -290,6 +293,27 @@ TEST_CASE("sim: what does not exist in a simulation says so; blocking(f) is one 
     sim::check(weft::perform_io(request).os_error() == ENOSYS, "no child processes");
   });
   CHECK_MESSAGE(report.ok(), report.text);
+}
+
+TEST_CASE("sim: what a program says to the real stdout is answered the same way in each run, whatever becomes of it") {
+  const int kept = ::dup(1);
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  REQUIRE(::dup2(full, 1) == 1);
+  long answer = 0;
+  const sim::Report report = sim::run(6, {}, [&] {
+    weft::IoRequest request;
+    request.op = weft::IoOp::write;
+    request.fd = 1;
+    const std::string text = "hello";
+    request.data = const_cast<char*>(text.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast): it is read
+    request.size = text.size();
+    answer = weft::perform_io(request).value();
+  });
+  ::dup2(kept, 1);
+  ::close(kept);
+  ::close(full);
+  CHECK_MESSAGE(report.ok(), report.text);
+  CHECK(answer == 5);
 }
 
 TEST_CASE("sim: an open descriptor, a task, a value that is left is a leak [N-024]") {
