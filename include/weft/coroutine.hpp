@@ -127,7 +127,8 @@ struct CoPromise<void> : CoPromiseBase {
 // A coroutine that nobody drives waits for a future: a task of the runtime waits, and resumes it.
 struct Resumption;
 std::shared_ptr<Resumption> make_resumption(const CoWait& wait);
-void resume_as_task(std::shared_ptr<Resumption> resumption);
+// False: no task could be made; what `interrupted` says then is for the caller, who goes on itself.
+bool resume_as_task(std::shared_ptr<Resumption> resumption);
 void abandon(Resumption& resumption) noexcept;  // the coroutine's frame goes: nothing if it was resumed
 
 template <class T, class F>
@@ -141,16 +142,17 @@ class FutureAwaiter {
   }
 
   bool await_ready() const { return future_.done(); }
+  // Returns false, and the coroutine goes on here, if there is no runtime any more that would resume it.
   template <class P>
-  void await_suspend(std::coroutine_handle<P> coroutine) {
+  bool await_suspend(std::coroutine_handle<P> coroutine) {
     const CoWait wait{future_.state(), coroutine, &interrupted_};
     if (CoDriver* driver = driver_of(coroutine)) {
       driver->post(wait);
-    } else {
-      std::shared_ptr<Resumption> resumption = make_resumption(wait);
-      resumption_ = resumption;
-      resume_as_task(std::move(resumption));  // then this may be gone
+      return true;
     }
+    std::shared_ptr<Resumption> resumption = make_resumption(wait);
+    resumption_ = resumption;
+    return resume_as_task(std::move(resumption));  // true: then this may be gone
   }
   decltype(auto) await_resume() {
     if (interrupted_ != nullptr) std::rethrow_exception(std::exchange(interrupted_, nullptr));

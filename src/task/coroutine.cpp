@@ -61,13 +61,22 @@ std::stop_token CoDriver::stop_token() {
   return fresh.get_token();
 }
 
+//   starting -> waiting -> resumed      by the task
+//      |  \-> refused                   the task will not run: who starts it finds this, and goes on itself, so that
+//      |                                resumption does not nest
+//      +-> resumed                      by the task, which was quick
+//   any -> abandoned                    the frame goes
 struct Resumption {
-  enum Phase : std::uint32_t { waiting, resumed, abandoned };
+  enum Phase : std::uint32_t { starting, waiting, refused, resumed, abandoned };
   CoWait wait;
-  seam::Atomic<std::uint32_t> phase{waiting};
+  seam::Atomic<std::uint32_t> phase{starting};
 };
 
 namespace {
+
+std::exception_ptr refusal_of(const CoWait& wait) {
+  return std::make_exception_ptr(Cancelled(wait.state, CancelReason::shutdown));
+}
 
 void wait_and_resume(void* arg, RawStart start) {
   std::exception_ptr interrupted;
@@ -83,9 +92,14 @@ void wait_and_resume(void* arg, RawStart start) {
         interrupted = std::current_exception();
       }
     } else {
-      interrupted = std::make_exception_ptr(Cancelled(wait.state, CancelReason::shutdown));
+      interrupted = refusal_of(wait);
     }
     release_future(wait.state);
+    std::uint32_t phase = Resumption::starting;
+    // acq_rel: as below
+    if (start != RawStart::run &&
+        resumption.phase.compare_exchange_strong(phase, Resumption::refused, std::memory_order_acq_rel))
+      return;
     // acq_rel: who abandons it frees what `interrupted` points into
     if (resumption.phase.exchange(Resumption::resumed, std::memory_order_acq_rel) == Resumption::abandoned) return;
   }
@@ -101,15 +115,23 @@ std::shared_ptr<Resumption> make_resumption(const CoWait& wait) {
   return made;
 }
 
-void resume_as_task(std::shared_ptr<Resumption> resumption) {
-  FutureState* state = resumption->wait.state;
-  auto held = std::make_unique<std::shared_ptr<Resumption>>(std::move(resumption));
+bool resume_as_task(std::shared_ptr<Resumption> resumption) {
+  const std::shared_ptr<Resumption> mine = std::move(resumption);
+  FutureState* state = mine->wait.state;
+  auto held = std::make_unique<std::shared_ptr<Resumption>>(mine);
   retain_future(state);
   Io& io = *state->io;
   try {
     io.release_raw(io.spawn_raw(wait_and_resume, held.release(), {.name = "co_await"}), false, nullptr);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the entry was called, and has told the coroutine
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the entry was called, and has left its mark
   }
+  std::uint32_t phase = Resumption::starting;
+  // acq_rel: the task's part comes after this, or is over
+  if (mine->phase.compare_exchange_strong(phase, Resumption::waiting, std::memory_order_acq_rel) ||
+      phase != Resumption::refused)
+    return true;
+  *mine->wait.interrupted = refusal_of(mine->wait);
+  return false;
 }
 
 void abandon(Resumption& resumption) noexcept {

@@ -334,3 +334,44 @@ TEST_CASE("coroutine: what awaits from a plain thread goes on in the runtime") {
   on_other_thread(part, in_task, over);  // it was over: no suspension
   CHECK(over);
 }
+
+TEST_CASE("coroutine: one that nobody drives, and whose runtime takes no tasks any more, goes on where it awaits") {
+  Runtime runtime(workers(1));
+  SyncEvent began;
+  SyncEvent gate;
+  Future<int> late = runtime.run([&] {
+    Future<int> made = async([&] {
+      began.set();
+      shield([&] { gate.wait(); });
+      return 1;
+    });
+    began.wait();
+    return made;
+  });
+  std::thread closing([&] { runtime.shutdown(); });
+  until([&] {
+    try {
+      (void)runtime.go([] {});
+      return false;
+    } catch (const RuntimeError&) {
+      return true;
+    }
+  });
+  // Each turn a frame deeper it would need more than any stack.
+  int refused = 0;
+  [](Future<int>& future, int& count) -> Stray {
+    while (count < 200'000) {
+      try {
+        (void)co_await future;
+      } catch (const Cancelled& cancelled) {
+        ++count;
+        if (cancelled.reason() != CancelReason::shutdown) break;
+      }
+    }
+  }(late, refused);
+  CHECK(refused == 200'000);
+  CHECK_FALSE(late.done());
+  gate.set();
+  closing.join();
+  CHECK(late.await() == 1);
+}
