@@ -38,13 +38,14 @@ BlockingIo::~BlockingIo() = default;
 
 RawTask BlockingIo::spawn_raw(RawEntry entry, void* arg, const TaskOptions& options) {
   if (entry == nullptr) refuse_null_entry();
+  std::unique_ptr<InlineTask> task;
   try {
     may_spawn();
+    task = std::make_unique<InlineTask>(InlineTask{nullptr, options.site});
   } catch (...) {
     entry(arg, RawStart::cancelled);
     throw;
   }
-  auto task = std::make_unique<InlineTask>(InlineTask{nullptr, options.site});
   running_.fetch_add(1, std::memory_order_relaxed);
   {
     // As in a task of its own: signals end here, bindings are a layer over the caller's.

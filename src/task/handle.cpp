@@ -2,6 +2,7 @@
 // Relaxed: what a spawner writes before the task is pushed; the push publishes it.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include "sched/dispatch.hpp"
@@ -103,8 +104,10 @@ std::string_view name_of(const TaskCore* task) {
 }
 
 void apply_options(TaskCore* task, const TaskOptions& options) {
-  if (!options.name.empty()) {
-    auto* copy = static_cast<char*>(::operator new(options.name.size() + 1));
+  // Without memory for its name a task has none.
+  auto* copy =
+      options.name.empty() ? nullptr : static_cast<char*>(::operator new(options.name.size() + 1, std::nothrow));
+  if (copy != nullptr) {
     std::memcpy(copy, options.name.data(), options.name.size());
     copy[options.name.size()] = '\0';
     task->name = copy;

@@ -5,12 +5,14 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
+#include "weft/detail/tools.hpp"
 #include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/nursery.hpp"
@@ -179,6 +181,20 @@ TEST_CASE("handle: a closure that cannot be moved into its record throws at the 
   CHECK_THROWS_AS((void)runtime.go(thrower), std::runtime_error);
   CHECK(runtime.stats().started == 1);
 }
+
+#if !WEFT_ASAN && !WEFT_TSAN  // they end a process that asks for so much
+TEST_CASE("options: without memory for its name a task has none, and runs") {
+  weft::run(workers(1), [] {
+    const weft::TaskOptions options{.name = std::string_view("x", std::size_t{1} << 60)};
+    auto closure = std::make_shared<int>(7);
+    auto task = weft::go([closure] { return *closure; }, options);
+    CHECK(task.name().empty());
+    CHECK(task.join() == 7);
+    weft::with_nursery([&](weft::Nursery& n) { CHECK(n.spawn([closure] { return *closure; }, options).join() == 7); });
+    CHECK(closure.use_count() == 1);
+  });
+}
+#endif
 
 TEST_CASE("options: a task with a strand and a pin keeps both promises [N-006] [N-015]") {
   for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
