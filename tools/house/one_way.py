@@ -27,7 +27,7 @@ BRIDGES = {("await", "coroutine.hpp")}
 ABOUT = re.compile(r"(^|_)(go|spawn|async|await|race|any|launch|fork|cancel|join|as_completed|timeout)($|_)")
 # They speak of it and start, end or wait for nothing; or are cases of select.
 OTHERS = {("cancel_requested", "scope.hpp"), ("cancel_reason", "scope.hpp"), ("cancel_everywhere", "sim.hpp"),
-          ("join", "op.hpp"), ("timeout", "op.hpp"), ("let_go", "sim.hpp"), ("undelivered_values", "channel.hpp")}
+          ("join", "op.hpp"), ("timeout", "op.hpp"), ("await", "future_op.hpp"), ("let_go", "sim.hpp"), ("undelivered_values", "channel.hpp")}
 FUNCTION = re.compile(r"^(?:inline |constexpr |\[\[nodiscard\]\] )*[A-Za-z_][\w:<>,&* ]*[ &*]([a-z]\w*)\(")
 NAMESPACE = re.compile(r"^namespace ([\w: ]*)\{")
 
