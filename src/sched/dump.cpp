@@ -38,12 +38,13 @@ std::string span_text(std::int64_t ns) {
 // How a task came to its code and how it waits: the same for all of them.
 bool is_machinery(std::string_view function) {
   constexpr std::string_view beginnings[] = {
-      "__invoke", "invoke<", "std::__invoke", "std::invoke", "task_code<", "void std::__invoke",
+      "__invoke", "invoke<", "std::__invoke", "std::invoke", "task_code<", "void std::__invoke", "run_closure",
   };
   constexpr std::string_view names[] = {
       "change_to",           "core_loop",         "run_task",         "yield_on",
       "leave_for_other",     "weft_guarded_call", "weft_fiber_run",   "run_here",
-      "run_inside_boundary", "call_code",         "weft_fiber_entry",
+      "run_inside_boundary", "call_code",         "weft_fiber_entry", "run_watched",
+      "leave_here_for",
   };
   return function.find("weft::v0::detail::") != std::string_view::npos ||
          std::any_of(std::begin(beginnings), std::end(beginnings),
