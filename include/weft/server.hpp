@@ -43,7 +43,7 @@ class Connection final : public Wire {
   Address peer() const override;
 
   // Nothing is under way that a stop should wait for, until work(): a stop in between ends the read that waits, as if
-  // the other side had said its end. False: the server stops already.
+  // the other side had said its end. False: the server stops already; what has come by now can be read, nothing more.
   bool rest();
   // Something is. False: the server stops; this is the last piece of work.
   bool work();

@@ -43,7 +43,8 @@ HttpSession::Head HttpSession::wait_for_head(Deadline& head_end) {
   flush();  // [SESSION-1]
   const bool idle = input_.empty();
   const Deadline time = now();
-  if (idle && connection_ != nullptr && !connection_->rest()) return Head::end;
+  // If the server stops: a request that has come by now is answered still, another one is not waited for.
+  if (idle && connection_ != nullptr) (void)connection_->rest();
   if (!idle && head_end == never) head_end = later(time, options_.head_time);
   const IoResult result = wire_.read(input_.room(), idle ? later(time, options_.idle_time) : head_end);
   if (idle && connection_ != nullptr) (void)connection_->work();

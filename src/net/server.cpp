@@ -272,11 +272,13 @@ Address Connection::peer() const {
 }
 
 bool Connection::rest() {
-  if (stopping()) return false;
   Activity was = Activity::working;
-  return core_.activity.compare_exchange_strong(was, Activity::resting, std::memory_order_acq_rel,
-                                                std::memory_order_relaxed) ||
-         was == Activity::resting;
+  if (!stopping() && (core_.activity.compare_exchange_strong(was, Activity::resting, std::memory_order_acq_rel,
+                                                             std::memory_order_relaxed) ||
+                      was == Activity::resting))
+    return true;
+  core_.end_reading();  // what has come already can be read; nothing is waited for
+  return false;
 }
 
 bool Connection::work() {
