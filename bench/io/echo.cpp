@@ -79,29 +79,6 @@ std::vector<Reading> measured(const std::string& suffix) {
   return {{row + suffix, "k/s", load.requests_per_second / 1000}, {row + "_cpu" + suffix, "ns", load.server_ns}};
 }
 
-Bar against_raw(const char* row, double limit) {
-  return {"io",
-          std::string(row) + ", against a plain epoll loop",
-          "x",
-          limit,
-          false,
-          [row](const Results& results, Taken which) {
-            return compared(results, which, row, std::string(row) + "/raw_epoll",
-                            [](double a, double b) { return a / b; });
-          }};
-}
-Bar cpu_against_raw(const char* row, double limit) {
-  return {"io",
-          std::string(row) + ", against a plain epoll loop",
-          "x",
-          limit,
-          true,
-          [row](const Results& results, Taken which) {
-            return compared(results, which, row, std::string(row) + "/raw_epoll",
-                            [](double a, double b) { return a / b; });
-          }};
-}
-
 const Register entries[] = {
     Register(Probe{"io", "echo_100", Side::weft, 9, [] { return measured<100, serve_epoll_engine>(""); }}),
     Register(Probe{"io", "echo_100/uring", Side::weft, 9, [] { return measured<100, serve_uring_engine>("/uring"); }}),
@@ -111,9 +88,9 @@ const Register entries[] = {
         Probe{"io", "echo_1000/uring", Side::weft, 9, [] { return measured<1000, serve_uring_engine>("/uring"); }}),
     Register(
         Probe{"io", "echo_1000/raw_epoll", Side::plain, 9, [] { return measured<1000, serve_raw>("/raw_epoll"); }}),
-    Register(against_raw("echo_100", 0.95)),
-    Register(against_raw("echo_1000", 1.0)),
-    Register(cpu_against_raw("echo_100_cpu", 1.05)),
+    Register(against_raw("echo_100", 0.95, Better::more)),
+    Register(against_raw("echo_1000", 1.0, Better::more)),
+    Register(against_raw("echo_100_cpu", 1.05, Better::less)),
 };
 
 }  // namespace

@@ -169,18 +169,6 @@ std::vector<Reading> arrivals(const std::string& suffix) {
           {"accept_rate_cpu" + suffix, "ns", load.server_ns}};
 }
 
-Bar rate_against_raw(const char* row, double limit) {
-  return {"io",
-          std::string(row) + ", against a plain epoll loop",
-          "x",
-          limit,
-          false,
-          [row](const Results& results, Taken which) {
-            return compared(results, which, row, std::string(row) + "/raw_epoll",
-                            [](double a, double b) { return a / b; });
-          }};
-}
-
 const Register entries[] = {
     Register(Probe{"io", "http_plaintext_100", Side::weft, 9, [] { return http<serve_http<Engine::epoll>>(""); }}),
     Register(Probe{"io", "http_plaintext_100/uring", Side::weft, 9,
@@ -190,7 +178,7 @@ const Register entries[] = {
     Register(Probe{"io", "accept_rate", Side::weft, 9, [] { return arrivals<greet<Engine::epoll>>(""); }}),
     Register(Probe{"io", "accept_rate/uring", Side::weft, 9, [] { return arrivals<greet<Engine::uring>>("/uring"); }}),
     Register(Probe{"io", "accept_rate/raw_epoll", Side::plain, 9, [] { return arrivals<greet_raw>("/raw_epoll"); }}),
-    Register(rate_against_raw("http_plaintext_100", 0.95)),
+    Register(against_raw("http_plaintext_100", 0.95, Better::more)),
 };
 
 }  // namespace

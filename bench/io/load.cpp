@@ -241,4 +241,16 @@ Load measure_echo(unsigned connections, void (*serve)(int listener, unsigned con
   return load;
 }
 
+Bar against_raw(const char* row, double limit, Better better) {
+  return {"io",
+          std::string(row) + ", against a plain epoll loop",
+          "x",
+          limit,
+          better == Better::less,
+          [row](const Results& results, Taken which) {
+            return compared(results, which, row, std::string(row) + "/raw_epoll",
+                            [](double a, double b) { return a / b; });
+          }};
+}
+
 }  // namespace bench

@@ -9,6 +9,8 @@
 #include <future>
 #include <string>
 
+#include "bench/harness.hpp"
+
 namespace bench {
 
 struct Load {
@@ -40,5 +42,9 @@ struct Talk {
 Load measure_talk(const Talk& talk, unsigned connections, void (*serve)(ServedPromise&));
 // Connections that are made, greeted by a byte, and reset, so many at once: how many per second.
 Load measure_arrivals(unsigned at_once, void (*serve)(ServedPromise&));
+
+// A bar of `row` divided by its twin `row`/raw_epoll of the same run.
+enum class Better : bool { more, less };
+Bar against_raw(const char* row, double limit, Better better);
 
 }  // namespace bench

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
+#include "sim/quietly.hpp"
 #include "weft/channel.hpp"
 #include "weft/coroutine.hpp"
 #include "weft/deadlock.hpp"
@@ -20,15 +21,9 @@
 
 using namespace std::chrono_literals;
 namespace sim = weft::sim;
+using weft_test::quietly;
 
 namespace {
-
-sim::ExploreOptions quietly(std::uint64_t seeds) {
-  sim::ExploreOptions options;
-  options.seeds = seeds;
-  options.quiet = true;
-  return options;
-}
 
 void wait_for_nothing_foreign() {
   weft::await([]() -> weft::Co<> { co_await std::suspend_always(); }());

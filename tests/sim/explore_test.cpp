@@ -12,6 +12,7 @@
 
 #include "20_replicated_log.hpp"
 #include "doctest/doctest.h"
+#include "sim/quietly.hpp"
 #include "weft/channel.hpp"
 #include "weft/mutex.hpp"
 #include "weft/nursery.hpp"
@@ -23,15 +24,9 @@
 
 using namespace std::chrono_literals;
 namespace sim = weft::sim;
+using weft_test::quietly;
 
 namespace {
-
-sim::ExploreOptions quietly(std::uint64_t seeds) {
-  sim::ExploreOptions options;
-  options.seeds = seeds;
-  options.quiet = true;
-  return options;
-}
 
 // Reads under the lock, writes under the lock, and forgets that somebody may come in between.
 struct Account {

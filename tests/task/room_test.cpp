@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "sched/runtime_core.hpp"
 #include "sched/universe.hpp"
 #include "weft/dyn.hpp"
 #include "weft/nursery.hpp"
@@ -127,17 +129,68 @@ struct SlowCopy {
 }  // namespace
 
 TEST_CASE("room: a spawner that waits while it copies the closure goes on with the worker it came back on") {
-  in_each_universe([](const Universe&) {
-    std::atomic<int> ran = 0;
+  weft::RuntimeOptions options;
+  options.workers = 2;
+  options.migration_check = true;  // the copy comes back on the other worker, always
+  weft::Runtime runtime(options);
+  runtime.run([&] {
+    const SlowCopy slow;
+    const auto started = [&](unsigned worker) { return runtime.core().live.started_shard(worker).load(); };
     weft::with_nursery([&](weft::Nursery& n) {
-      for (int spawner = 0; spawner < 4; ++spawner)
-        n.start([&ran] {
-          const SlowCopy slow;
-          weft::with_nursery([&](weft::Nursery& inner) {
-            for (int i = 0; i < rounds; ++i) inner.start([slow, &ran] { ran += slow.value; });
-          });
-        });
+      for (int i = 0; i < rounds; ++i) {
+        auto closure = [slow] { (void)slow.value; };
+        const unsigned before = weft::detail::this_worker()->index;
+        const auto counted = started(1 - before);
+        n.start(std::move(closure));
+        CHECK(weft::detail::this_worker()->index == 1 - before);
+        CHECK(started(1 - before) == counted + 1);
+      }
     });
-    CHECK(ran == 4 * rounds);
   });
+}
+
+namespace {
+
+// There is no memory for it.
+struct Unmade {
+  static void* operator new(std::size_t) { throw std::bad_alloc(); }
+  static void operator delete(void*) {}
+  std::array<std::uint64_t, 9> words{};
+};
+static_assert(!weft::detail::fits_room<Unmade>);
+
+// Tells whether the room was guarded while what was moved from died in it.
+struct DiesInTheRoom {
+  DiesInTheRoom() = default;
+  DiesInTheRoom(const DiesInTheRoom&) noexcept {}  // no move: a full object stays behind
+  DiesInTheRoom& operator=(const DiesInTheRoom&) = delete;
+  ~DiesInTheRoom() {
+    const weft::detail::TaskCore* task = weft::detail::current_core()->root->task;
+    const auto* here = reinterpret_cast<const std::byte*>(this);
+    if (here < task->room || here >= task->room + weft::detail::TaskCore::room_bytes) return;
+    ++(task->flags & weft::detail::task_has_result ? guarded : unguarded);
+  }
+  static inline std::atomic<int> guarded{0};
+  static inline std::atomic<int> unguarded{0};
+};
+
+}  // namespace
+
+TEST_CASE("room: without memory for its result a task fails with that, and its closure is destroyed once") {
+  in_each_universe([](const Universe& u) {
+    const auto capture = std::make_shared<int>(1);
+    CHECK_THROWS_AS(
+        weft::with_nursery([&](weft::Nursery& n) { (void)u.spawn(n, [capture] { return Unmade(); }).join(); }),
+        std::bad_alloc);
+    CHECK(capture.use_count() == 1);
+  });
+}
+
+TEST_CASE("room: what a closure leaves behind dies while a wait in it would be refused") {
+  DiesInTheRoom::guarded = DiesInTheRoom::unguarded = 0;
+  in_each_universe([](const Universe&) {
+    weft::with_nursery([](weft::Nursery& n) { n.start([rest = DiesInTheRoom()] { (void)rest; }); });
+  });
+  CHECK(DiesInTheRoom::guarded > 0);
+  CHECK(DiesInTheRoom::unguarded == 0);
 }
