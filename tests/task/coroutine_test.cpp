@@ -322,11 +322,14 @@ TEST_CASE("coroutine: what awaits from a plain thread goes on in the runtime") {
   });
   Future<int> slow;
   runtime.run([&] {
-    slow = async([] {
-      sleep(5ms);
+    SyncEvent awaited;
+    slow = async([&] {
+      awaited.wait();
       return 3;
     });
     std::thread([&] { on_other_thread(slow, in_task, over); }).join();
+    CHECK_FALSE(over);
+    awaited.set();
     until([&] { return over.load(); });
   });
   CHECK(in_task);
