@@ -40,7 +40,9 @@ class Nursery {
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // A child, newest first. Also from a child of this nursery. Throws std::bad_alloc when there is no memory for it.
+  // A child, newest first. Also from a child of this nursery. Throws RuntimeError (no_memory) when there
+  // is no memory for its record, std::bad_alloc when there is none for its closure. For its stack there may be none
+  // when it begins: then it has failed (TaskOptions::apart).
   template <class F>
   auto spawn(F&& body, const std::source_location& site = std::source_location::current()) {
     return Task<detail::TaskResult<F>>::adopt(make(std::forward<F>(body), site, 0));

@@ -10,7 +10,8 @@
 //   [SERVE-1] Never more than max_connections at once. Those beyond wait in the kernel's queue, none is dropped.
 //   [SERVE-2] No error of accept ends the server but that its listener is gone. Where there are no descriptors or no
 //             memory it pauses; it does not spin.
-//   [SERVE-3] What a handler throws ends its connection, is counted and told, and nothing else.
+//   [SERVE-3] What a handler throws ends its connection, is counted and told, and nothing else. A connection for which
+//             there is no memory or no stack is closed, counted, and told as ENOMEM.
 //   [SERVE-4] stop(grace): no new connection; one that rests is ended, one that works may go on until the grace is
 //             over, and is cancelled then. run() returns after the last one has ended.
 // Threads: stop and counts any; run one task, once.
@@ -58,7 +59,7 @@ class Connection final : public Wire {
 // Something that went wrong and was survived.
 struct ServerTrouble {
   Address peer;              // empty: of accept
-  int os_error = 0;          // of accept
+  int os_error = 0;          // of accept; ENOMEM, too, for one or some that were refused (ServerCounts)
   std::exception_ptr error;  // what a handler threw
 };
 
@@ -66,16 +67,17 @@ struct ServerOptions {
   std::uint32_t max_connections = 10'000;
   std::chrono::nanoseconds idle = std::chrono::nanoseconds::max();      // for each single wait of a connection
   std::chrono::nanoseconds max_pause = std::chrono::milliseconds(100);  // between attempts to accept, after errors
-  std::function<void(const ServerTrouble&)> on_trouble = nullptr;  // in the task that it happened to; must not throw
+  std::function<void(const ServerTrouble&)> on_trouble = nullptr;       // in its task, or run()'s; must not throw
 };
 
 struct ServerCounts {
   std::uint64_t accepted = 0;
   std::uint64_t open = 0;
-  std::uint64_t failed = 0;         // by what their handler threw
+  std::uint64_t failed = 0;         // by what their handler threw, or refused
   std::uint64_t cut = 0;            // cancelled at the end of the grace
   std::uint64_t accept_errors = 0;  // survived
   std::uint64_t full = 0;           // times that nobody was accepted because of max_connections
+  std::uint64_t refused = 0;        // accepted and closed at once: no memory or no stack for them
 };
 
 class Server {

@@ -24,6 +24,9 @@ struct TaskOptions {
   bool fifo = false;           // begins after what is ready already, as go() has it; children begin newest first
   bool pinned = false;         // stays on the OS thread that it first ran on
   Strand* strand = nullptr;    // runs one at a time with the other tasks of this strand
+  // If there is no stack for it, it alone fails (StackError): its closure is destroyed, its handle knows, its nursery
+  // goes on. Else that is a failure of the nursery. For who starts a child per stranger that comes.
+  bool apart = false;
   std::source_location site = std::source_location::current();
 };
 

@@ -12,6 +12,7 @@
 #include "net/socket.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/runtime_error.hpp"
 #include "weft/scope.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/sync_event.hpp"
@@ -37,6 +38,8 @@ struct ConnectionCore : ListHook<>, std::enable_shared_from_this<ConnectionCore>
   seam::Atomic<Activity> activity{Activity::working};
 };
 
+class Seat;
+
 struct ServerCore {
   ServerCore(TcpListener its_listener, ServerOptions its_options, Server::Handler its_handler)
       : listener(std::move(its_listener)),
@@ -52,8 +55,8 @@ struct ServerCore {
   Server::Handler handler;
 
   Semaphore seats;
-  SyncEvent stop_asked;
-  SyncEvent turn;  // a connection has ended since the stop, or the grace is shorter now
+  SyncEvent called;  // run() has something to do: to stop, or to tell of those who were refused
+  SyncEvent turn;    // a connection has ended since the stop, or the grace is shorter now
   // --- Counters; written by many.
   seam::Atomic<std::uint64_t> accepted{0};
   seam::Atomic<std::uint64_t> open{0};
@@ -61,16 +64,22 @@ struct ServerCore {
   seam::Atomic<std::uint64_t> cut{0};
   seam::Atomic<std::uint64_t> accept_errors{0};
   seam::Atomic<std::uint64_t> full{0};
-  // Set once, before stop_asked.
+  // Before `called`.
+  seam::Atomic<std::uint64_t> refused{0};
+  // Set once, before `called`.
   seam::Atomic<bool> stopping{false};
   // --- Under the lock.
   seam::SpinLock lock;
   List<ConnectionCore> connections;
   Deadline until = never;
+  // --- Of run().
+  std::uint64_t refused_told = 0;
 
   void accept_all(Nursery& nursery);
   bool accept_one(TcpStream& into);
-  void serve(TcpStream stream);
+  void serve(TcpStream stream, Seat& seat);
+  void refuse();
+  void tell_of_refused();
   void tell(const ServerTrouble& trouble) const noexcept;
   bool tell_one();
   void drain(Nursery& nursery);
@@ -81,6 +90,36 @@ struct ServerCore {
   Deadline idle_deadline(Deadline deadline) const {
     return options.idle == std::chrono::nanoseconds::max() ? deadline : std::min(deadline, later(now(), options.idle));
   }
+};
+
+// A place in the server, from before the accept to the end of the connection, also if its task never begins: then this
+// is all that knows of it. Its end may be that of a closure without a stack, outside of any task.
+class Seat {
+ public:
+  explicit Seat(ServerCore& server) : server_(&server) {}
+  Seat(Seat&& from) noexcept
+      : server_(std::exchange(from.server_, nullptr)), taken_(from.taken_), begun_(from.begun_) {}
+  Seat& operator=(Seat&&) = delete;
+  ~Seat() {
+    if (server_ == nullptr) return;
+    if (taken_ && !begun_ && !cancel_requested()) server_->refuse();
+    // seq_cst, both: either this sees the stop, or drain sees one less.
+    if (taken_) server_->open.fetch_sub(1);
+    if (server_->stopping.load()) server_->turn.set();
+    server_->seats.release();
+  }
+  void take() {
+    taken_ = true;
+    server_->open.fetch_add(1, std::memory_order_relaxed);
+    server_->accepted.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Its handler is about to be called.
+  void begin() { begun_ = true; }
+
+ private:
+  ServerCore* server_;
+  bool taken_ = false;
+  bool begun_ = false;
 };
 
 namespace {
@@ -106,30 +145,6 @@ class Listed {
   ServerCore& server_;
 };
 
-// A place in the server, from before the accept to the end of the connection, also if its task never begins.
-class Seat {
- public:
-  explicit Seat(ServerCore& server) : server_(&server) {}
-  Seat(Seat&& from) noexcept : server_(std::exchange(from.server_, nullptr)), taken_(from.taken_) {}
-  Seat& operator=(Seat&&) = delete;
-  ~Seat() {
-    if (server_ == nullptr) return;
-    // seq_cst, both: either this sees the stop, or drain sees one less.
-    if (taken_) server_->open.fetch_sub(1);
-    if (server_->stopping.load()) server_->turn.set();
-    server_->seats.release();
-  }
-  void take() {
-    taken_ = true;
-    server_->open.fetch_add(1, std::memory_order_relaxed);
-    server_->accepted.fetch_add(1, std::memory_order_relaxed);
-  }
-
- private:
-  ServerCore* server_;
-  bool taken_ = false;
-};
-
 bool is_gone(int os_error) {
   return os_error == EBADF || os_error == EINVAL || os_error == ENOTSOCK || os_error == EOPNOTSUPP;
 }
@@ -138,6 +153,18 @@ bool is_gone(int os_error) {
 
 void ServerCore::tell(const ServerTrouble& trouble) const noexcept {
   if (options.on_trouble) options.on_trouble(trouble);
+}
+
+// Nobody waits here, and no handler of the user's is called: see Seat.
+void ServerCore::refuse() {
+  failed.fetch_add(1, std::memory_order_relaxed);
+  refused.fetch_add(1, std::memory_order_relaxed);
+  called.set();
+}
+
+void ServerCore::tell_of_refused() {
+  const std::uint64_t all = refused.load(std::memory_order_relaxed);
+  if (std::exchange(refused_told, all) != all) tell({{}, ENOMEM, nullptr});
 }
 
 // [SERVE-2]
@@ -163,7 +190,13 @@ bool ServerCore::accept_one(TcpStream& into) {
 }
 
 void ServerCore::accept_all(Nursery& nursery) {
+  std::uint64_t refused_before = 0;
   for (;;) {
+    // [SERVE-2] Those who come next would fare no better just now.
+    if (const std::uint64_t all = refused.load(std::memory_order_relaxed); all != refused_before) {
+      refused_before = all;
+      sleep(options.max_pause);
+    }
     // [SERVE-1]
     if (!seats.try_acquire()) {
       full.fetch_add(1, std::memory_order_relaxed);
@@ -173,29 +206,30 @@ void ServerCore::accept_all(Nursery& nursery) {
     Seat seat(*this);
     if (!accept_one(stream)) return;
     seat.take();
+    // [SERVE-3] Also if there is no record for it, no stack, no memory: then its seat tells.
     try {
-      nursery.start([this, stream = std::move(stream), seat = std::move(seat)]() mutable {
-        const Seat mine(std::move(seat));
-        try {
-          serve(std::move(stream));
-        } catch (const std::bad_alloc&) {  // before its handler was called
-          failed.fetch_add(1, std::memory_order_relaxed);
-          tell({{}, ENOMEM, nullptr});
-        }
-      });
-    } catch (const std::bad_alloc&) {  // no room for one more task
-      failed.fetch_add(1, std::memory_order_relaxed);
-      tell({{}, ENOMEM, nullptr});
-      sleep(options.max_pause);
+      (void)nursery.spawn(
+          [this, stream = std::move(stream), seat = std::move(seat)]() mutable {
+            Seat mine(std::move(seat));
+            try {
+              serve(std::move(stream), mine);
+            } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): before its handler was called
+            }
+          },
+          {.apart = true});
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its seat
+    } catch (const RuntimeError& error) {
+      if (error.code() != RuntimeErrc::no_memory) throw;
     }
   }
 }
 
 // [SERVE-3]
-void ServerCore::serve(TcpStream stream) {
+void ServerCore::serve(TcpStream stream, Seat& seat) {
   const auto core = std::make_shared<ConnectionCore>(*this, std::move(stream));
   const Listed listed(*core);
   Connection connection(*core);
+  seat.begin();
   std::exception_ptr failure;
   try {
     handler(connection);
@@ -313,12 +347,17 @@ void Server::run() {
         stop(std::chrono::nanoseconds::max());
       }
     });
-    core.stop_asked.wait();
+    do {
+      core.called.wait();
+      core.called.reset();
+      core.tell_of_refused();
+    } while (!stopping());
     acceptor.cancel();
     acceptor.wait();
     if (core.listener.is_open()) core.listener.close();
     core.drain(nursery);
   });
+  core.tell_of_refused();
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
@@ -329,7 +368,7 @@ void Server::stop(std::chrono::nanoseconds grace) {
     core_->until = std::min(core_->until, end);
     core_->stopping.store(true);
   }
-  core_->stop_asked.set();
+  core_->called.set();
   core_->turn.set();
 }
 
@@ -339,8 +378,8 @@ bool Server::stopping() const {
 
 ServerCounts Server::counts() const {
   const auto read = [](const seam::Atomic<std::uint64_t>& count) { return count.load(std::memory_order_relaxed); };
-  return {read(core_->accepted), read(core_->open),          read(core_->failed),
-          read(core_->cut),      read(core_->accept_errors), read(core_->full)};
+  return {read(core_->accepted),      read(core_->open), read(core_->failed), read(core_->cut),
+          read(core_->accept_errors), read(core_->full), read(core_->refused)};
 }
 
 }  // namespace weft::inline v0

@@ -92,7 +92,8 @@ void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
   if (first) request_scope(nursery.scope, CancelReason::sibling);
 }
 
-void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
+void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how) {
+  bool cancelled = how == TaskEnd::cancelled;
   RuntimeCore& runtime = *this_worker()->runtime;
   NurseryCore* nursery = task->nursery;
   unregister_task(*task);
@@ -107,10 +108,11 @@ void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled) {
   StrandCore* strand = task->strand;
   const bool main = task->flags & task_main;
   const bool in_place = task->flags & task_in_place;
+  const bool alone = how == TaskEnd::unstarted && (task->flags & task_apart);
   const bool held = task->flags & task_held;  // its joiner writes the flags once it sees the end
   task->word.finish(cancelled);
   // After its end is visible: a joiner that is woken by the request finds what ended the child, wherever that ran.
-  if (failure != nullptr && nursery != nullptr) [[unlikely]]
+  if (failure != nullptr && nursery != nullptr && !alone) [[unlikely]]
     nursery_failed(*nursery, failure);
   if (JoinList::anybody(task->waiters)) [[unlikely]]
     wake_waiters(*task);
@@ -192,20 +194,20 @@ void end_body(TaskCore* task, std::exception_ptr failure) {
   if (task->flags & task_locals) [[unlikely]]
     drop_locals(current_core()->root, task);
   drop_bindings();
-  end_task(task, std::move(failure), false);
+  end_task(task, std::move(failure), TaskEnd::over);
 }
 
 void cancel_unstarted(TaskCore* task) {
   const CancelView view = requested_for(*task);
   task->code(task, TaskOp::drop_closure);
   drop_bindings();
-  end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), true);
+  end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), TaskEnd::cancelled);
 }
 
 void fail_unstarted(TaskCore* task, std::exception_ptr why) {
   task->code(task, TaskOp::drop_closure);
   release_bindings(std::exchange(task->bindings, nullptr));
-  end_task(task, std::move(why), false);
+  end_task(task, std::move(why), TaskEnd::unstarted);
 }
 
 void abandon_task(TaskCore* task) {

@@ -2,6 +2,7 @@
 // What: how tasks end, whether they ran or not, and who is told.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <source_location>
 #include <string>
@@ -12,10 +13,12 @@ namespace weft::inline v0::detail {
 
 // The body is over, and what it bound is to die.
 void end_body(TaskCore* task, std::exception_ptr failure);
+enum class TaskEnd : std::uint8_t { over, cancelled, unstarted };
 // The same when nothing is bound. Not after this: the record may be another task's.
-void end_task(TaskCore* task, std::exception_ptr failure, bool cancelled);
+void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how);
 // It was asked to stop before it started: its closure is destroyed, here, as a task.
 void cancel_unstarted(TaskCore* task);
+// There is no stack for it. On the worker's loop: the destructor of its closure holds up the worker if it waits.
 void fail_unstarted(TaskCore* task, std::exception_ptr why);
 
 // Nobody will ever look at this failure: says so on stderr, with its trace.

@@ -118,6 +118,7 @@ void apply_options(TaskCore* task, const TaskOptions& options) {
     task->deadline.store(static_cast<std::int64_t>(options.stack_size), std::memory_order_relaxed);
   }
   if (options.fifo) task->flags |= task_fifo;
+  if (options.apart) task->flags |= task_apart;
   if (options.pinned) task->flags |= task_pinned;
   if (options.strand != nullptr) {
     task->strand = options.strand->core();

@@ -82,6 +82,23 @@ class BadAccept {
   std::atomic<int> calls_{0};
 };
 
+// There is no address space for more stacks.
+class NoStacks {
+ public:
+  NoStacks() { detail::sys::set_interceptor(answer, nullptr); }
+  ~NoStacks() { detail::sys::set_interceptor(nullptr, nullptr); }
+  NoStacks(const NoStacks&) = delete;
+  NoStacks& operator=(const NoStacks&) = delete;
+
+ private:
+  static bool answer(const detail::sys::Call& call, long* result, void* /*context*/) {
+    constexpr long stacks_at_once = 64 << 20;  // a ring maps less
+    if (call.number != SYS_mmap || call.args[1] < stacks_at_once) return false;
+    *result = -long{ENOMEM};
+    return true;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("server: who comes beyond max_connections waits and is not dropped [SERVE-1]") {
@@ -294,6 +311,57 @@ TEST_CASE("server: no memory for one connection is told, and the others go on [S
       });
     }
   });
+}
+
+TEST_CASE("server: those for whom there is no stack are closed, counted and told; the others go on [SERVE-3] [B31]") {
+  constexpr int clients = 40;
+  for (const IoEngine engine : engines()) {
+    for (const unsigned count : {1U, 2U}) {
+      INFO("engine: ", std::string(to_string(engine)), ", workers: ", count);
+      RuntimeOptions few = with_engine(engine, count);
+      few.stack_size = std::size_t{7} << 20;  // eight to a mapping, and nobody else has some of that size
+      Runtime runtime(few);
+      runtime.run([&] {
+        std::atomic<int> told{0};
+        ServerOptions options;
+        options.max_pause = 1ms;
+        options.on_trouble = [&](const ServerTrouble& trouble) {
+          CHECK(trouble.os_error == ENOMEM);
+          CHECK(trouble.error == nullptr);
+          ++told;
+        };
+        with_server(options, echo, [&](Server& server) {
+          std::vector<TcpStream> served;
+          std::uint64_t refused = 0;
+          {
+            const NoStacks no_stacks;
+            for (int i = 0; i < clients; ++i) {
+              TcpStream stream = TcpStream::connect(server.local());
+              char back[4];
+              std::size_t written = 0;
+              (void)stream.write_all_result("ping", written);
+              if (stream.read_result(back).count() == 0) {
+                ++refused;
+              } else {
+                served.push_back(std::move(stream));
+              }
+            }
+            CHECK(served.size() > 0);
+            CHECK(refused > 0);
+            for (TcpStream& stream : served) CHECK(talks(stream));
+            until([&] { return server.counts().refused == refused && told.load() > 0; });
+            CHECK(server.counts().failed == refused);
+            CHECK(server.counts().open == served.size());
+          }
+          // There are stacks again.
+          TcpStream last = TcpStream::connect(server.local());
+          CHECK(talks(last));
+          for (TcpStream& stream : served) CHECK(talks(stream));
+          CHECK(told.load() <= static_cast<int>(refused));
+        });
+      });
+    }
+  }
 }
 
 TEST_CASE("server: who is silent for the idle time gets ETIMEDOUT, counted from what was said last") {

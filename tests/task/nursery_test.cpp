@@ -18,7 +18,9 @@
 #include "sched/universe.hpp"
 #include "weft/detail/nursery_core.hpp"
 #include "weft/fiber.hpp"
+#include "weft/fiber_error.hpp"
 #include "weft/runtime.hpp"
+#include "weft/sync_event.hpp"
 #include "weft/trace.hpp"
 
 using namespace std::chrono_literals;
@@ -547,6 +549,58 @@ TEST_CASE("nursery: a cancelled, unstarted child's closure is destroyed by a wor
       });
     });
     CHECK(destroyed_by == child_id);
+  }
+}
+
+TEST_CASE(
+    "nursery: a child apart for which there is no stack fails alone, any other one with its nursery [B31] [N-021]") {
+  constexpr std::size_t too_large = std::size_t{1} << 40;
+  for (const unsigned count : {1U, 2U}) {
+    weft::Runtime runtime(workers(count));
+    std::atomic<int> held{0};
+    int ran = 0;
+    runtime.run([&] {
+      const weft::TaskOptions apart{.stack_size = too_large, .apart = true};
+      weft::SyncEvent go_on;
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto sibling = n.spawn([&] {
+          go_on.wait();
+          ++ran;
+        });
+        auto lone = n.spawn([token = Token(held)] { return token.count->load(); }, apart);
+        CHECK_THROWS_AS(lone.join(), weft::StackError);
+        CHECK(lone.status() == weft::TaskStatus::failed);
+        CHECK(held == 0);
+        (void)n.spawn([token = Token(held)] {}, apart);  // nobody will know
+        until([&] { return held == 0; });
+        CHECK_FALSE(n.cancelled());
+        CHECK_FALSE(sibling.done());
+        go_on.set();
+      });
+      CHECK(ran == 1);
+      // What it throws is no less a failure.
+      CHECK_THROWS_AS(weft::with_nursery([](weft::Nursery& n) {
+                        (void)n.spawn([] { throw std::runtime_error("its own"); }, {.apart = true});
+                      }),
+                      std::runtime_error);
+      bool stopped = false;
+      CHECK_THROWS_AS(weft::with_nursery([&](weft::Nursery& n) {
+                        n.start([&] {
+                          try {
+                            weft::sleep(1h);
+                          } catch (const weft::Cancelled&) {
+                            stopped = true;
+                            throw;
+                          }
+                        });
+                        weft::yield_now();
+                        (void)n.spawn([token = Token(held)] {}, {.stack_size = too_large});
+                      }),
+                      weft::StackError);
+      CHECK(stopped);
+      CHECK(held == 0);
+    });
+    CHECK(runtime.stats().started == runtime.stats().finished);
   }
 }
 

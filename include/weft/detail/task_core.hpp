@@ -70,6 +70,7 @@ enum TaskFlag : std::uint16_t {
   task_big_stack = 2048,   // runs on a stack of its own size
   task_main = 4096,        // of run(): worker 0 waits for it
   task_locals = 16384,     // has TaskLocal values
+  task_apart = 32768,      // that there is no stack for it is its own failure, and not its nursery's
   task_fifo = 256,         // begins after what is ready already
   task_job = 16,           // a piece of par that was stolen: its forker needs what it returns
 };
