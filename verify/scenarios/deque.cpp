@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The work-stealing deque [DEQ-1..5] [B22].
+// The work-stealing deque [DEQ-1..6] [B22].
 #include "weft/detail/deque.hpp"
 
 #include <cstdint>
@@ -199,6 +199,10 @@ const Register membarrier{{.name = "deque: pop against steal with asymmetric fen
                            .run = two_thieves<Real>,
                            .delays = 1,
                            .asymmetric = true}};
+const Register batch_membarrier{{.name = "deque: one heavy fence serves a batch, with asymmetric fences",
+                                 .run = batch<Real>,
+                                 .delays = 1,
+                                 .asymmetric = true}};
 const Register growth_buffered{
     {.name = "deque: growth against steal with delayed stores", .run = growth<Real>, .preemptions = 1, .delays = 1}};
 
@@ -246,6 +250,11 @@ const Register m10{{.name = "mutant: deque owner without its fence, delayed stor
                     .delays = 1}};
 const Register m11{{.name = "mutant: deque thief without its fence, asymmetric",
                     .run = two_thieves<mutants::deque_thief_without_fence::Kit>,
+                    .fails = Verdict::assertion,
+                    .delays = 1,
+                    .asymmetric = true}};
+const Register m15{{.name = "mutant: deque owner does not fence for itself while somebody steals",
+                    .run = batch<mutants::deque_owner_without_own_fence::Kit>,
                     .fails = Verdict::assertion,
                     .delays = 1,
                     .asymmetric = true}};

@@ -10,20 +10,21 @@
 // Invariants:
 //   [DEQ-1] Each entry is taken once. An index below bottom_ - 1 is safe for the owner without CAS only because the
 //           owner's "lower bottom_, fence, read top_" and the thief's "read top_, fence, read bottom_" cannot both miss
-//           each other: light_fence() against heavy_fence(). The last one is settled by the CAS on top_.
+//           each other. The last one is settled by the CAS on top_.
 //   [DEQ-2] A thief reads the slot before its CAS and keeps the value only if the CAS succeeds: had the slot been
 //           overwritten, top_ would have passed its index.
 //   [DEQ-3] A thief reads top_, then bottom_, then the buffer. The other way round it could look for a young index in a
 //           buffer from before the growth.
 //   [DEQ-4] Buffers only get replaced by larger ones, and old ones live as long as the deque: a slow thief may read
 //           them. All old ones together are smaller than the present one.
-//   [DEQ-5] A batch is taken entry by entry, each with its own fence and CAS. The thief may not run on with the bottom_
-//           that it saw at the start: the owner pops without CAS whatever is above the top_ it saw.
-//   [DEQ-6] The last entry needs the CAS only against thieves that are at work: a thief counts itself in, runs its
-//   heavy
-//           fence, then looks; the owner lowers bottom_, runs its light fence, then looks whether one is counted
-//           (before it looks at top_, which one that has just left may have moved). So fork and join on a deque of one
-//           costs no locked instruction.
+//   [DEQ-5] The owner's fence is free while nobody steals. A thief counts itself in, then runs one heavy fence: a pop
+//           that did not see the count has lowered bottom_ in everybody's eyes before the thief looks at it, and every
+//           later one sees the count and fences for itself. So one heavy fence serves a whole batch, which is taken
+//           entry by entry, each with a plain fence and a CAS. It may not run on with the bottom_ that it saw at the
+//           start: the owner pops without CAS whatever is above the top_ it saw.
+//   [DEQ-6] The last entry needs the CAS only against thieves that are counted in; the owner looks for them before it
+//           looks at top_, which one that has just left may have moved. So fork and join on a deque of one costs no
+//           locked instruction.
 // Threads: push, pop, take_oldest, and steal_batch on the deque that receives: the owner. steal, steal_batch on the
 // victim, size: any.
 // Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the
@@ -98,9 +99,11 @@ class Deque {
     Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
     // release, here and below: a thief that reads bottom_ from one of these stores must see the earlier pushes too.
     bottom_.store(index, std::memory_order_release);
-    seam::light_fence();  // [DEQ-1], pairs with the heavy_fence in steal
+    seam::light_fence();  // before the look for thieves [DEQ-5], pairs with the heavy fence in enter
     // acquire, and before top_: who has counted itself out has moved top_ before.
     const bool alone = thieves_.load(std::memory_order_acquire) == 0;
+    if (!alone) [[unlikely]]
+      seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in steal_at
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     const std::int64_t left = distance(top, index);
     if (left > 0) return buffer->get(index);
@@ -135,9 +138,9 @@ class Deque {
     const std::uint64_t top = top_.load(std::memory_order_relaxed);
     // The fence may be a costly one, so only after a look that something is there.
     if (distance(top, bottom_.load(std::memory_order_relaxed)) <= 0) return {};
-    thieves_.fetch_add(1, std::memory_order_seq_cst);  // before the fence [DEQ-6]
+    enter();
     const Stolen stolen = steal_at();
-    thieves_.fetch_sub(1, std::memory_order_release);
+    leave();
     return stolen;
   }
 
@@ -146,16 +149,17 @@ class Deque {
   [[nodiscard]] Stolen steal_batch(Deque& into, std::size_t limit) noexcept {
     const std::size_t wanted = std::min(limit, (size() + 1) / 2);
     if (wanted == 0 || &into == this) return {};
-    Stolen stolen = steal();
-    if (stolen.outcome != Theft::taken) return stolen;
-    while (1 + stolen.moved < wanted) {
+    enter();
+    Stolen stolen = steal_at();
+    while (stolen.outcome == Theft::taken && 1 + stolen.moved < wanted) {
       // Room first: an entry that has been taken must have a place.
       if (!into.reserve_one()) break;
-      const Stolen next = steal();
+      const Stolen next = steal_at();
       if (next.outcome != Theft::taken) break;  // drained, or contended: enough for now
       (void)into.push(next.entry);              // cannot fail, there is room
       ++stolen.moved;
     }
+    leave();
     return stolen;
   }
 
@@ -213,10 +217,21 @@ class Deque {
   // Right across the wraparound of the counters.
   static std::int64_t distance(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
 
+  // A thief begins and ends [DEQ-5].
+  void enter() noexcept {
+    thieves_.fetch_add(1, std::memory_order_seq_cst);
+    seam::heavy_fence();  // pairs with the light_fence in pop
+  }
+  void leave() noexcept {
+    // release: its moves of top_, for the owner that finds itself alone [DEQ-6].
+    thieves_.fetch_sub(1, std::memory_order_release);
+  }
+
+  // Between enter and leave.
   Stolen steal_at() noexcept {
     // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
     std::uint64_t top = top_.load(std::memory_order_acquire);
-    seam::heavy_fence();  // [DEQ-1], pairs with the light_fence in pop
+    seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in pop
     // acquire: pairs with the owner's release stores of bottom_; slot, item and buffer are visible.
     if (distance(top, bottom_.load(std::memory_order_acquire)) <= 0) return {};
     // acquire: pairs with the release in grow: the copied slots.
