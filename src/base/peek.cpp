@@ -7,10 +7,12 @@
 
 #include <cerrno>
 
+#include "base/in_handler.hpp"
 #include "base/sys.hpp"
 
 namespace weft::inline v0::detail {
-bool peek_by_pipe(void* to, const void* from, std::size_t size) noexcept {
+
+WEFT_IN_HANDLER bool peek_by_pipe(void* to, const void* from, std::size_t size) noexcept {
   int ends[2];
   if (sys::is_error(sys::invoke(SYS_pipe2, reinterpret_cast<long>(ends), O_CLOEXEC | O_NONBLOCK, 0, 0, 0, 0)))
     return false;
@@ -28,7 +30,7 @@ bool peek_by_pipe(void* to, const void* from, std::size_t size) noexcept {
   return done == size;
 }
 
-bool peek(void* to, const void* from, std::size_t size) noexcept {
+WEFT_IN_HANDLER bool peek(void* to, const void* from, std::size_t size) noexcept {
   const iovec local{to, size};
   const iovec remote{const_cast<void*>(from), size};
   const long got = sys::invoke(SYS_process_vm_readv, sys::getpid(), reinterpret_cast<long>(&local), 1,

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/in_handler.hpp"
+
 namespace weft::inline v0::detail::sys {
 namespace {
 
@@ -76,7 +78,7 @@ void set_interceptor(Interceptor interceptor, void* context) noexcept {
   interceptor_function.store(interceptor, std::memory_order_release);
 }
 
-long invoke(long number, long a, long b, long c, long d, long e, long f) noexcept {
+WEFT_IN_HANDLER long invoke(long number, long a, long b, long c, long d, long e, long f) noexcept {
   const Call call{number, {a, b, c, d, e, f}};
   long result = 0;
   if (intercepted(call, &result)) return result;

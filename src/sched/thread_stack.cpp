@@ -7,11 +7,11 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-#include <algorithm>
 #include <csignal>
 #include <mutex>
 #include <utility>
 
+#include "base/in_handler.hpp"
 #include "base/peek.hpp"
 #include "base/sys.hpp"
 #include "weft/detail/fiber_core.hpp"
@@ -34,7 +34,7 @@ struct Registers {
   std::uintptr_t pc, sp, fp;
 };
 
-Registers registers_of(const void* raw) {
+WEFT_IN_HANDLER Registers registers_of(const void* raw) {
   const auto& machine = static_cast<const ucontext_t*>(raw)->uc_mcontext;
 #if defined(__x86_64__)
   return {static_cast<std::uintptr_t>(machine.gregs[REG_RIP]), static_cast<std::uintptr_t>(machine.gregs[REG_RSP]),
@@ -47,7 +47,7 @@ Registers registers_of(const void* raw) {
 #endif
 }
 
-_Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
+WEFT_IN_HANDLER _Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
   auto& stack = *static_cast<ThreadStack*>(data);
   const auto pc = _Unwind_GetIP(context);
   if (pc == 0 || stack.count == ThreadStack::most) return _URC_END_OF_STACK;
@@ -55,7 +55,7 @@ _Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
   return _URC_NO_REASON;
 }
 
-void follow_frame_pointers(const Registers& at, ThreadStack& stack) {
+WEFT_IN_HANDLER void follow_frame_pointers(const Registers& at, ThreadStack& stack) {
   stack.count = 0;
   stack.frames[stack.count++] = reinterpret_cast<const void*>(at.pc);
   std::uintptr_t low = at.sp;
@@ -70,13 +70,13 @@ void follow_frame_pointers(const Registers& at, ThreadStack& stack) {
 }
 
 // Whose stack `sp` is in; null: a thread's own.
-const FiberCore* core_at(std::uintptr_t sp) {
+WEFT_IN_HANDLER const FiberCore* core_at(std::uintptr_t sp) {
   const unsigned shift = sp >> address_bits == 0 ? slot_shift_of[sp >> chunk_shift] : 0;
   return shift != 0 ? core_of(Slot{sp >> shift << shift, shift}) : nullptr;
 }
 
 // Stands the thread in a call of the kernel? It is interrupted behind that instruction, or at it, to make it again.
-bool in_system_call(std::uintptr_t pc) {
+WEFT_IN_HANDLER bool in_system_call(std::uintptr_t pc) {
 #if defined(__x86_64__)
   constexpr unsigned char call[] = {0x0f, 0x05};
 #else
@@ -84,18 +84,19 @@ bool in_system_call(std::uintptr_t pc) {
 #endif
   unsigned char code[2 * sizeof call];
   return peek(code, reinterpret_cast<const void*>(pc - sizeof call), sizeof code) &&
-         (std::equal(call, call + sizeof call, code) || std::equal(call, call + sizeof call, code + sizeof call));
+         (__builtin_memcmp(call, code, sizeof call) == 0 ||
+          __builtin_memcmp(call, code + sizeof call, sizeof call) == 0);
 }
 
 // [TSTK-3] Then its registers are half those of one stack and half those of another. A stack that is being left or has
 // just been come to stands where its context says; the frame pointer of one that begins is 0.
-bool may_be_switching(const Registers& at) {
+WEFT_IN_HANDLER bool may_be_switching(const Registers& at) {
   if (in_system_call(at.pc)) return false;
   const FiberCore* core = core_at(at.sp);
   return at.fp == 0 || (core != nullptr && reinterpret_cast<std::uintptr_t>(core->ctx.sp) == at.sp);
 }
 
-void name_task(std::uintptr_t sp, ThreadStack& stack) {
+WEFT_IN_HANDLER void name_task(std::uintptr_t sp, ThreadStack& stack) {
   stack.fiber = stack.task = 0;
   const FiberCore* core = core_at(sp);
   if (core == nullptr) return;
@@ -104,7 +105,14 @@ void name_task(std::uintptr_t sp, ThreadStack& stack) {
   if (root != nullptr && root->task != nullptr) stack.task = root->task->id;
 }
 
-void on_signal(int, siginfo_t*, void* raw) {
+WEFT_IN_HANDLER void drop_frames_before(std::uintptr_t pc, ThreadStack& stack) {
+  std::size_t first = 0;
+  while (first < stack.count && stack.frames[first] != reinterpret_cast<const void*>(pc)) ++first;
+  for (std::size_t i = first; i < stack.count; ++i) stack.frames[i - first] = stack.frames[i];
+  stack.count -= first;
+}
+
+WEFT_IN_HANDLER void on_signal(int, siginfo_t*, void* raw) {
   if (request.tid.load(std::memory_order_relaxed) != sys::gettid()) return;
   std::uint32_t expected = asked;
   if (!request.phase.compare_exchange_strong(expected, filling, std::memory_order_acquire)) return;
@@ -113,10 +121,7 @@ void on_signal(int, siginfo_t*, void* raw) {
   stack.count = 0;
   if (!may_be_switching(at)) {
     _Unwind_Backtrace(on_frame, &stack);
-    // The handler's own frames come first.
-    const void** const end = stack.frames + stack.count;
-    const void** const first = std::find(stack.frames, end, reinterpret_cast<const void*>(at.pc));
-    stack.count = static_cast<std::size_t>(std::copy(first, end, stack.frames) - stack.frames);
+    drop_frames_before(at.pc, stack);  // the handler's own
   }
   if (stack.count < 2) follow_frame_pointers(at, stack);
   name_task(at.sp, stack);

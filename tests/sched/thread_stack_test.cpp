@@ -52,6 +52,34 @@ bool answers(long tid, ThreadStack& stack) {
 #endif
 }
 
+[[gnu::noinline]] void add_one(int& value) {
+  asm volatile("" : : "r"(&value) : "memory");
+  ++value;
+}
+
+// Two frames of one size: ASan would give the second the place of the first, had it been taken for free.
+[[gnu::noinline]] int use_a_frame() {
+  int one = 0;
+  add_one(one);
+  return one;
+}
+
+[[gnu::noinline]] int throw_and_be_asked(std::atomic<long>& tid, const std::atomic<bool>& stop) {
+  const long own = sys::gettid();
+  int last = 0;
+  int three = 0;
+  add_one(three);
+  try {
+    throw three;
+  } catch (...) {  // NOLINT(bugprone-empty-catch): ASan sorts its frames out when the next one begins
+  }
+  tid = own;
+  spin_without_frame(stop);
+  for (int i = 0; i < 200'000; ++i) last = use_a_frame();  // all places of this size, one after another
+  add_one(three);
+  return three + last;
+}
+
 }  // namespace
 
 TEST_CASE("thread stack: one that is asked in the middle of a switch answers; its registers are not believed [V-085]") {
@@ -86,6 +114,27 @@ TEST_CASE("thread stack: a frame pointer of 0 is not followed [V-085]") {
   for (int i = 0; i < 20 && !WEFT_TSAN; ++i) CHECK(answers(tid, stack));
   stop = true;
   spinner.join();
+}
+
+TEST_CASE("thread stack: who is asked after a throw keeps its frames, also for ASan [V-085]") {
+  std::atomic<long> tid{0};
+  std::atomic<bool> stop{false};
+  const auto body = [&] { CHECK(throw_and_be_asked(tid, stop) == 3); };
+  for (const bool in_fiber : {false, true}) {
+    tid = 0;
+    stop = false;
+    std::thread asked([&] {
+      (void)thread_root();  // has its alternate stack from now on
+      if (!in_fiber) return body();
+      Fiber fiber(body);
+      (void)fiber.resume();
+    });
+    while (tid == 0) std::this_thread::yield();
+    ThreadStack stack;
+    if (!WEFT_TSAN) CHECK(answers(tid, stack));
+    stop = true;
+    asked.join();
+  }
 }
 
 TEST_CASE("thread stack: one that sits in the kernel tells who called, however often it is asked [N-014]") {
