@@ -15,7 +15,8 @@
 //           it before the next one: a fiber may go on on another thread, and another fiber on this one.
 //   [TLS-2] A stream is whole or closed. A handshake or a write that ends early (a deadline, a cancel, an error) closes
 //           it: the other side has part of a record, and nobody knows how much of the text. A read that ends early has
-//           taken nothing: the stream stays as it was.
+//           taken nothing: the stream stays as it was. Where the other side takes no more (EPIPE, ECONNRESET) the
+//           writing alone is over: what it has said before can still be read.
 //   [TLS-3] The lock of a session is held for calls into OpenSSL only, never across a wait.
 // Threads: one reader and one writer at the same time (more take turns); close any, which ends both with EBADF. A
 // context serves any number of streams at the same time.

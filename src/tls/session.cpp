@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t input_at_once = 16384 + 512;  // a record
 constexpr std::size_t text_at_once = 65536;         // encrypted before it is sent
+constexpr std::size_t most_output = 4 * text_at_once;
 
 IoResult result_of(WaitResult turn) {
   if (turn == WaitResult::done) return IoResult();
@@ -78,10 +79,12 @@ TlsSession::Step TlsSession::step(Call&& call) {
   }
 }
 
+// The first failure stays.
 IoResult TlsSession::fail(TlsFailure failure) {
   const std::lock_guard guard(lock_);
-  failure_ = std::move(failure);
-  return IoResult::failed(failure_.os_error);
+  const int os_error = failure.os_error;
+  if (failure_.fault == TlsFault::none) failure_ = std::move(failure);
+  return IoResult::failed(os_error);
 }
 
 IoResult TlsSession::failed() const {
@@ -105,9 +108,9 @@ TlsFailure TlsSession::failure() const {
   return failure_;
 }
 
-bool TlsSession::has_output() const {
+std::size_t TlsSession::output() const {
   const std::lock_guard guard(lock_);
-  return BIO_ctrl_pending(out_) > 0;
+  return BIO_ctrl_pending(out_);
 }
 
 IoResult TlsSession::fill(Deadline deadline) {
@@ -122,6 +125,7 @@ IoResult TlsSession::fill(Deadline deadline) {
 }
 
 IoResult TlsSession::pump(Deadline deadline) {
+  if (write_error_ != 0) return IoResult::failed(write_error_);
   for (;;) {
     if (sent_ == outbox_.size()) {
       const std::lock_guard guard(lock_);
@@ -133,15 +137,18 @@ IoResult TlsSession::pump(Deadline deadline) {
     std::size_t written = 0;
     const IoResult result = wire_.write_bytes({outbox_.data() + sent_, outbox_.size() - sent_}, written, deadline);
     sent_ += written;
+    // relaxed: a hint; outbox_ itself belongs to the turn
+    rest_.store(sent_ != outbox_.size(), std::memory_order_relaxed);
     if (!result.ok()) return result;
   }
 }
 
-void TlsSession::pump_if_free(Deadline deadline) {
-  while (has_output() && write_turn_.try_lock()) {
-    const IoResult result = pump(deadline);
+void TlsSession::pump_if_free() {
+  // relaxed: whoever leaves a rest behind has the turn, and what follows looks at it in the turn
+  while ((output() > 0 || rest_.load(std::memory_order_relaxed)) && write_turn_.try_lock()) {
+    const IoResult result = pump(now());
     write_turn_.unlock();
-    if (!result.ok()) return;  // the rest lies in outbox_, for the next writer
+    if (!result.ok()) return;
   }
 }
 
@@ -213,7 +220,11 @@ IoResult TlsSession::read_in_turn(Room room, Deadline deadline) {
   for (;;) {
     std::size_t count = 0;
     const Step next = step([&](SSL* ssl) { return SSL_read_ex(ssl, room.data, room.size, &count); });
-    pump_if_free(deadline);
+    pump_if_free();
+    if (output() > most_output) {
+      (void)close();
+      return fail({TlsFault::protocol, EPROTO, "TLS: the other side asks for answers and reads none"});
+    }
     switch (next) {
       case Step::done:
         return IoResult(static_cast<long>(count));
@@ -238,13 +249,20 @@ IoResult TlsSession::write(std::span<const Bytes> pieces, std::size_t& written, 
   if (result.ok()) result = result_of(write_turn_.lock_result(deadline));
   if (!result.ok()) return result;
   result = write_in_turn(pieces, written, deadline);
-  if (!result.ok()) (void)close();  // [TLS-2]
+  if (!result.ok()) end_writing(result);
   write_turn_.unlock();
-  if (result.ok()) pump_if_free(deadline);
+  if (result.ok()) pump_if_free();
   return result;
 }
 
+// [TLS-2]
+void TlsSession::end_writing(IoResult why) {
+  write_error_ = why.os_error();
+  if (write_error_ != EPIPE && write_error_ != ECONNRESET) (void)close();
+}
+
 IoResult TlsSession::write_in_turn(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) {
+  if (write_error_ != 0) return IoResult::failed(write_error_);
   std::size_t waiting = 0;  // encrypted, not yet sent
   for (const Bytes& piece : pieces) {
     for (std::size_t done = 0; done < piece.size;) {
@@ -280,8 +298,9 @@ IoResult TlsSession::shutdown_write(Deadline deadline) {
       [](SSL* ssl) { return (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || SSL_shutdown(ssl) >= 0 ? 1 : -1; });
   result = pump(deadline);
   if (next == Step::failed) result = failed();
-  if (!result.ok()) (void)close();  // [TLS-2]
+  if (!result.ok()) end_writing(result);
   write_turn_.unlock();
+  if (result.ok()) pump_if_free();
   return result;
 }
 

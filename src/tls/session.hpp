@@ -7,7 +7,9 @@
 //
 // Invariants
 //   [TLS-4] What is in out_ is on its way: whoever adds to it sends it, or found the write turn taken; who gives up the
-//           turn looks at out_ once more. So a reader, which may have to answer (an alert), never waits for a writer.
+//           turn looks at out_ once more. A reader, which may have to answer (a new key, an alert), waits neither for a
+//           writer nor for the wire: two sides that wait to be read would wait for ever. What the wire does not take at
+//           once goes before the next text, or with the next read. It has a bound.
 // Rejected: BIO_s_socket on a non-blocking descriptor: it would reach the kernel around the engine and whoever
 // intercepts. One lock held across the wait: a reader that waits for the other side would stop the writer it waits for.
 // Threads: as TlsStream's.
@@ -67,9 +69,11 @@ class TlsSession {
   IoResult fill(Deadline deadline);
   // All that is in out_ to the wire. In the write turn.
   IoResult pump(Deadline deadline);
-  // The same for who has not got the turn, and for who has just given it up [TLS-4].
-  void pump_if_free(Deadline deadline);
-  bool has_output() const;
+  // As much as the wire takes at once, for who has not got the turn, and for who has just given it up [TLS-4].
+  void pump_if_free();
+  std::size_t output() const;
+  // In the write turn.
+  void end_writing(IoResult why);
 
   struct Free {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -95,6 +99,9 @@ class TlsSession {
   // In the write turn.
   std::vector<char> outbox_;
   std::size_t sent_ = 0;  // of outbox_
+  int write_error_ = 0;
+  // Anybody reads it.
+  seam::Atomic<bool> rest_{false};  // outbox_ is not all sent
 };
 
 }  // namespace weft::inline v0::detail
