@@ -7,8 +7,9 @@
 //
 // Every status is an answer, redirects too: nothing is followed silently. What is no answer is an HttpError, whose
 // failure() says what happened and what() says it with the URL.
-// A connection that the server has closed meanwhile is noticed; a request without side effects is asked again then, on
-// a new connection, once per connection that was kept.
+// A connection that the server has closed meanwhile is noticed (408 is such an end, too); a request that may be asked
+// twice (GET, HEAD, OPTIONS, TRACE, PUT, DELETE) is asked again then, on a new connection, once per connection that was
+// kept. Kept connections that are over are closed by the next call.
 // Threads: any number at once.
 #pragma once
 

@@ -41,6 +41,7 @@ class Connection final : public Wire {
   IoResult write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) override;
   IoResult shutdown_write(Deadline deadline) override;
   IoResult close() noexcept override;
+  IoResult reset() noexcept override;
   Address peer() const override;
 
   // Nothing is under way that a stop should wait for, until work(): a stop in between ends the read that waits, as if

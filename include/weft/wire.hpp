@@ -32,6 +32,9 @@ class Wire {
   virtual IoResult shutdown_write(Deadline deadline) = 0;
   // EBADF: it was closed before.
   virtual IoResult close() noexcept = 0;
+  // Closes it so that the other side cannot take this for the end of what was said: TCP's reset. Where a plain close
+  // is no end either (TLS) that is enough.
+  virtual IoResult reset() noexcept { return close(); }
   // Where the other side is; empty: it has no address, or is gone.
   virtual Address peer() const = 0;
 
@@ -51,6 +54,7 @@ class TcpWire final : public Wire {
   }
   IoResult shutdown_write(Deadline deadline) override;
   IoResult close() noexcept override { return stream_.close_result(); }
+  IoResult reset() noexcept override;
   Address peer() const override;
 
   TcpStream& stream() { return stream_; }

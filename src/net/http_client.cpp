@@ -121,6 +121,8 @@ HttpReply HttpClientCore::exchange(const HttpCall& call, const HttpUrl& url, Dea
     if (!old) link = connect(url.origin, deadline);
     try {
       HttpReply reply = link->exchange(call, url, deadline);
+      // Not to this question: it had waited too long for one, and they have crossed.
+      if (old && again && !call.sink && reply.status == 408 && !link->reusable()) continue;
       if (link->reusable()) keep(url.origin, std::move(link));
       return reply;
     } catch (const HttpError& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "net/http_link.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -155,7 +156,9 @@ HttpReply HttpLink::read_answer(const HttpCall& call, Deadline deadline) {
   for (std::size_t i = 0; i < fields.size(); ++i) reply.fields.emplace_back(fields[i].name, fields[i].value);
 
   body_.begin(framing, options_.max_body, {deadline, 0});
-  if (framing.kind == BodyKind::length && !call.sink) reply.body.reserve(static_cast<std::size_t>(framing.length));
+  // Not more at the server's mere word.
+  if (framing.kind == BodyKind::length && !call.sink)
+    reply.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(framing.length, at_once)));
   std::array<char, 8192> room;
   while (const std::size_t count = body_.read(weft::Room(room))) {
     if (call.sink) {

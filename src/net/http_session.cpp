@@ -32,10 +32,19 @@ void HttpSession::run() {
     flush();
   } catch (const HttpError&) {  // of the wire: whom could it be said to
     gone = true;
+  } catch (...) {
+    if (is_torn()) (void)wire_.reset();
+    throw;
   }
+  if (is_torn()) return void(wire_.reset());
   if (gone || broken_) return;
   if (unread_) return linger();
   if (says_end_) (void)wire_.shutdown_write(later(now(), options_.body_time));  // TLS: else it reads as truncated
+}
+
+// An answer that ends with the connection is not whole: a plain end would say that it is.
+bool HttpSession::is_torn() const {
+  return response_.stage_ == HttpResponse::Stage::until_close;
 }
 
 // Waits for more of a head.

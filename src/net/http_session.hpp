@@ -52,6 +52,7 @@ class HttpSession final : private HttpBody::Waiter {
   void refuse(int status, const char* why);
   void answer_plainly(int status, std::string_view why);
   void linger();
+  bool is_torn() const;
   bool ends() const { return connection_ != nullptr && connection_->stopping(); }
 
   // `whole`: the answer ends with the body that follows.

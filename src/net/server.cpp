@@ -289,8 +289,30 @@ IoResult Connection::read(weft::Room room, Deadline deadline) {
   return core_.wire.read(room, core_.server.idle_deadline(deadline));
 }
 
+// Who takes some of it in time has time for the rest.
 IoResult Connection::write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) {
-  return core_.wire.write_all(pieces, written, core_.server.idle_deadline(deadline));
+  written = 0;
+  Bytes torn;  // what is left of the piece that was cut; then the pieces
+  for (;;) {
+    std::size_t now_written = 0;
+    const Deadline end = core_.server.idle_deadline(deadline);
+    const IoResult result = torn.size != 0 ? core_.wire.write_bytes(torn, now_written, end)
+                                           : core_.wire.write_all(pieces, now_written, end);
+    written += now_written;
+    if (result.ok() && torn.size == 0) return IoResult(static_cast<long>(written));
+    if (!result.ok() && (result.os_error() != ETIMEDOUT || now_written == 0 || now() >= deadline)) return result;
+    if (torn.size != 0) {
+      torn = torn.from(now_written);
+      continue;
+    }
+    while (!pieces.empty() && now_written >= pieces.front().size) {
+      now_written -= pieces.front().size;
+      pieces = pieces.subspan(1);
+    }
+    if (pieces.empty()) continue;
+    torn = pieces.front().from(now_written);
+    pieces = pieces.subspan(1);
+  }
 }
 
 IoResult Connection::shutdown_write(Deadline deadline) {
@@ -299,6 +321,10 @@ IoResult Connection::shutdown_write(Deadline deadline) {
 
 IoResult Connection::close() noexcept {
   return core_.wire.close();
+}
+
+IoResult Connection::reset() noexcept {
+  return core_.wire.reset();
 }
 
 Address Connection::peer() const {

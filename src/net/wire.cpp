@@ -22,6 +22,14 @@ IoResult TcpWire::shutdown_write(Deadline /*deadline*/) {
   return IoResult();
 }
 
+IoResult TcpWire::reset() noexcept {
+  try {
+    stream_.reset_on_close();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): closed, or gone by itself; or an interceptor throws
+  }
+  return close();
+}
+
 Address TcpWire::peer() const {
   try {
     return stream_.peer();

@@ -149,13 +149,18 @@ class MemoryWire final : public Wire {
     return IoResult();
   }
   IoResult close() noexcept override { return IoResult(); }
+  IoResult reset() noexcept override {
+    was_reset = true;
+    return IoResult();
+  }
   Address peer() const override { return {}; }
   const std::string& came() const { return came_; }
 
   std::function<void()> before_read;
   std::size_t fails_after = std::string::npos;
   bool ended = false;  // by shutdown_write
-  int cut = 0;         // the next write ends with this after ten bytes
+  bool was_reset = false;
+  int cut = 0;  // the next write ends with this after ten bytes
 
  private:
   std::string text_;
@@ -1044,6 +1049,45 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("http: an answer that ends with the connection and is not whole ends with a reset") {
+  on_each_engine([] {
+    SyncEvent read;
+    const auto handler = [&](HttpRequest& request, HttpResponse& response) {
+      response.write("part");
+      response.flush();
+      read.wait();
+      if (request.path() == "/torn") throw std::runtime_error("torn");
+      if (request.path() == "/cut") sleep(1h);
+    };
+    const auto end_of = [&](HttpServer& server, const std::string& path, bool stop = false) {
+      read.reset();
+      TcpStream stream = TcpStream::connect(server.local());
+      stream.write_all("GET " + path + " HTTP/1.0\r\n\r\n");
+      char room[500];
+      std::string came;
+      while (!came.ends_with("part")) came.append(room, stream.read(room));
+      read.set();
+      if (stop) server.stop(0s);
+      return stream.read_result(room);
+    };
+    with_http({}, handler, [&](HttpServer& server) {
+      CHECK(end_of(server, "/whole") == IoResult());
+      CHECK(end_of(server, "/torn").os_error() == ECONNRESET);
+      CHECK(end_of(server, "/cut", true).os_error() == ECONNRESET);
+    });
+    // Also if the wire took part of it only.
+    HttpService service({}, [](HttpRequest&, HttpResponse& response) { response.write(std::string(20'000, 'x')); });
+    MemoryWire cut("GET / HTTP/1.0\r\n\r\n", {});
+    cut.cut = ETIMEDOUT;
+    service.serve(cut);
+    CHECK(cut.was_reset);
+    MemoryWire modern(get + "\r\n", {});  // its chunks say that it is not whole
+    modern.cut = ETIMEDOUT;
+    service.serve(modern);
+    CHECK_FALSE(modern.was_reset);
+  });
+}
+
 TEST_CASE("http: the time of a slow handler is not the client's") {
   const sim::Report report = sim::run(1, {}, [] {
     HttpService service({}, [](HttpRequest& request, HttpResponse& response) {
@@ -1244,6 +1288,10 @@ TEST_CASE("http client: whatever the other side does is an answer or an error by
     for (int i = 0; i < 100; ++i) interim += "HTTP/1.1 100 Continue\r\n\r\n";
     CHECK(outcome(interim + ok + "\r\n") == "bad message");
 
+    // Nothing is reserved at its word.
+    options.max_body = SIZE_MAX;
+    CHECK(outcome(ok + "Content-Length: 900000000000000000\r\n\r\nab") == "closed");
+
     HttpClient client(options);
     const auto failure = [&](const HttpCall& call) {
       try {
@@ -1273,7 +1321,9 @@ TEST_CASE("http client: whatever the other side does is an answer or an error by
 
 TEST_CASE("http client: a kept connection that the server has closed costs no call") {
   on_each_engine([] {
-    for (const bool at_once : {true, false}) {
+    static constexpr const char* late =
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for (const auto& [at_once, says] : {std::pair(true, ""), {false, ""}, {false, late}}) {
       TcpListener listener = TcpListener::bind(Address::loopback());
       with_nursery([&](Nursery& nursery) {
         // Answers one request per connection, and does not say so. Closes after it, or when the next one has come.
@@ -1282,7 +1332,9 @@ TEST_CASE("http client: a kept connection that the server has closed costs no ca
             TcpStream stream = listener.accept();
             read_head(stream);
             stream.write_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
-            if (!at_once && i < 4) read_head(stream);
+            if (at_once || i == 4) continue;
+            read_head(stream);
+            stream.write_all(says);
           }
         });
         HttpClient client;

@@ -364,6 +364,38 @@ TEST_CASE("server: those for whom there is no stack are closed, counted and told
   }
 }
 
+TEST_CASE("server: the idle time is that of each wait, also of a long write to a slow reader") {
+  const sim::Report report = sim::run(1, {}, [] {
+    constexpr std::size_t large = 1 << 20;
+    const std::string text(large / 2, 'x');
+    IoResult ends;
+    std::size_t written = 0;
+    const auto handler = [&](Connection& client) {
+      const Bytes pieces[] = {text, "", text};
+      ends = client.write_all(pieces, written, never);
+    };
+    with_server({.idle = 1s}, handler, [&](Server& server) {
+      const auto read_slowly = [&](std::chrono::nanoseconds pause) {
+        TcpStream stream = TcpStream::connect(server.local());
+        char room[8192];
+        std::size_t all = 0;
+        for (;;) {
+          sleep(pause);
+          const IoResult got = stream.read_result(room);
+          if (got.count() == 0) return all;
+          all += got.count();
+        }
+      };
+      const Deadline begin = now();
+      sim::check(read_slowly(100ms) == large && ends.ok() && written == large, "it was read in time");
+      sim::check(now() - begin > 5s, "it took longer than the idle time");
+      sim::check(read_slowly(1h) < large && ends.os_error() == ETIMEDOUT && written < large, "it was not");
+    });
+  });
+  CAPTURE(report.text);
+  CHECK(report.ok());
+}
+
 TEST_CASE("server: who is silent for the idle time gets ETIMEDOUT, counted from what was said last") {
   on_each_engine([] {
     std::atomic<int> ended{0};
