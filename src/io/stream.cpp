@@ -8,18 +8,13 @@
 #include <cerrno>
 
 #include "base/sys.hpp"
-#include "weft/scope.hpp"
+#include "io/deadline.hpp"
 
 namespace weft::inline v0 {
 
 using namespace detail;
 
 namespace {
-
-Deadline after(std::chrono::nanoseconds span) {
-  const std::int64_t when = deadline_after(span);
-  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
-}
 
 constexpr std::size_t most_pieces = 64;  // by one call
 
@@ -47,7 +42,7 @@ IoRequest Stream::transfer(bool reads, void* data, std::size_t size, Deadline de
 }
 
 std::size_t Stream::read_for(Room room, std::chrono::nanoseconds span) {
-  return read_until(room, after(span));
+  return read_until(room, deadline_for(span));
 }
 
 std::size_t Stream::read_until(Room room, Deadline deadline) {
@@ -63,7 +58,7 @@ IoResult Stream::read_result(Room room, Deadline deadline) {
 }
 
 std::size_t Stream::write_for(Bytes bytes, std::chrono::nanoseconds span) {
-  return write_until(bytes, after(span));
+  return write_until(bytes, deadline_for(span));
 }
 
 std::size_t Stream::write_until(Bytes bytes, Deadline deadline) {
@@ -79,7 +74,7 @@ IoResult Stream::write_result(Bytes bytes, Deadline deadline) {
 }
 
 void Stream::write_all_for(Bytes bytes, std::chrono::nanoseconds span) {
-  write_all_until(bytes, after(span));
+  write_all_until(bytes, deadline_for(span));
 }
 
 void Stream::write_all_until(Bytes bytes, Deadline deadline) {
@@ -96,7 +91,7 @@ IoResult Stream::write_all_result(Bytes bytes, std::size_t& written, Deadline de
 }
 
 void Stream::read_exactly_for(Room room, std::chrono::nanoseconds span) {
-  read_exactly_until(room, after(span));
+  read_exactly_until(room, deadline_for(span));
 }
 
 void Stream::read_exactly_until(Room room, Deadline deadline) {

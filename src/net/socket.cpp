@@ -94,9 +94,4 @@ Address peer_of(const Descriptor& socket) {
   return name_of(socket, true, "peer");
 }
 
-Deadline deadline_for(std::chrono::nanoseconds span) {
-  const std::int64_t when = deadline_after(span);
-  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
-}
-
 }  // namespace weft::inline v0::detail

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "io/deadline.hpp"
 #include "weft/address.hpp"
 #include "weft/detail/descriptor.hpp"
 #include "weft/stream.hpp"
@@ -22,7 +23,6 @@ IoResult shut_down(const Descriptor& socket, int how);
 IoResult set_option(const Descriptor& socket, int level, int option, const void* value, std::uint32_t size);
 Address local_of(const Descriptor& socket);
 Address peer_of(const Descriptor& socket);
-Deadline deadline_for(std::chrono::nanoseconds span);
 // Never, if that is further away than the clock can say.
 inline Deadline later(Deadline from, std::chrono::nanoseconds span) {
   return span >= never - from ? never : from + span;

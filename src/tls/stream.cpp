@@ -3,10 +3,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "io/deadline.hpp"
 #include "sched/park.hpp"
 #include "tls/session.hpp"
 #include "weft/detail/descriptor.hpp"
-#include "weft/scope.hpp"
 #include "weft/tls.hpp"
 
 namespace weft::inline v0 {
@@ -14,11 +14,6 @@ namespace weft::inline v0 {
 using namespace detail;
 
 namespace {
-
-Deadline after(std::chrono::nanoseconds span) {
-  const std::int64_t when = deadline_after(span);
-  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
-}
 
 // The count; or throws Cancelled, TlsError, std::system_error.
 std::size_t checked(IoResult result, const TlsSession& session, const char* what) {
@@ -122,7 +117,7 @@ IoResult TlsStream::close_result() noexcept {
 }
 
 std::size_t TlsStream::read_for(Room room, std::chrono::nanoseconds span) {
-  return read_until(room, after(span));
+  return read_until(room, deadline_for(span));
 }
 
 std::size_t TlsStream::read_until(Room room, Deadline deadline) {
@@ -142,7 +137,7 @@ void TlsStream::read_exactly(Room room, Deadline deadline) {
 }
 
 void TlsStream::write_all_for(Bytes bytes, std::chrono::nanoseconds span) {
-  write_all_until(bytes, after(span));
+  write_all_until(bytes, deadline_for(span));
 }
 
 void TlsStream::write_all_until(Bytes bytes, Deadline deadline) {
