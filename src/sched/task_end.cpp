@@ -22,6 +22,7 @@
 #include "sched/task_local.hpp"
 #include "sched/waiters.hpp"
 #include "weft/detail/nursery_core.hpp"
+#include "weft/detail/payload_ops.hpp"
 #include "weft/fiber_error.hpp"
 #include "weft/task.hpp"
 #include "weft/trace.hpp"
@@ -49,11 +50,8 @@ void report_failure(const std::string& who, const std::source_location& site, co
   text += " failed: ";
   try {
     std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    text += error.what();
-    text += "\n" + to_string(trace());
   } catch (...) {
-    text += "an exception that is not a std::exception\n" + to_string(trace());
+    text += describe_exception(failure) + "\n" + to_string(trace());
   }
   text += std::string("  spawned at ") + site.file_name() + ":" + std::to_string(site.line()) + "\n";
   std::size_t done = 0;

@@ -19,6 +19,7 @@
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
 #include "sched/strand.hpp"
+#include "weft/detail/payload_ops.hpp"
 #include "weft/detail/point.hpp"
 #include "weft/dump.hpp"
 #include "weft/runtime.hpp"
@@ -86,16 +87,6 @@ std::string dump_of(const RuntimeCore& runtime) {
   return dump_runtime(runtime, count);
 }
 
-std::string describe(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "an exception that is not a std::exception";
-  }
-}
-
 }  // namespace
 
 Universe* universe_here() noexcept {
@@ -139,7 +130,7 @@ void Universe::run(const std::function<void()>& f) {
         } catch (const Cancelled& cancelled) {
           if (!asked_ && (!cancelled_ || victim_only_)) fail(sim::Failure::exception, cancelled.what());
         } catch (...) {
-          fail(sim::Failure::exception, describe(std::current_exception()));
+          fail(sim::Failure::exception, describe_exception(std::current_exception()));
         }
       },
       {.name = "f"});

@@ -214,15 +214,7 @@ void SupervisedTask::resume(Payload value) {
 }
 
 std::string SupervisorEvent::what() const {
-  if (failure != nullptr) {
-    try {
-      std::rethrow_exception(failure);
-    } catch (const std::exception& error) {
-      return error.what();
-    } catch (...) {
-      return "an exception that is not a std::exception";
-    }
-  }
+  if (failure != nullptr) return describe_exception(failure);
   return ok() ? value.to_string() : to_string(bits) + " " + value.to_string();
 }
 
