@@ -20,14 +20,25 @@ struct GoRow {
   int runs;
 };
 constexpr GoRow rows[] = {
-    {"sched", "switch/go", "ns", 5},         {"sched", "spawn_join_1w/go", "ns", 5},
-    {"sched", "spawn_join_2w/go", "ns", 5},  {"sched", "skynet_join_1w/go", "ms", 3},
-    {"sched", "skynet_join_2w/go", "ms", 3}, {"sched", "sleep_100k/go", "ms", 3},
-    {"sched", "sleep_1m/go", "ms", 3},       {"wait", "skynet_chan_2w/go", "ms", 3},
-    {"wait", "ring_1w/go", "ns", 5},         {"wait", "ring_2w/go", "ns", 5},
-    {"wait", "pingpong_1w/go", "ns", 5},     {"wait", "pingpong_2w/go", "ns", 5},
-    {"wait", "spsc/go", "M/s", 5},           {"wait", "mpmc_4x4/go", "M/s", 5},
-    {"wait", "select2/go", "ns", 5},         {"wait", "select8/go", "ns", 5},
+    {"sched", "switch/go", "ns", 5},
+    {"sched", "spawn_join_1w/go", "ns", 5},
+    {"sched", "spawn_join_2w/go", "ns", 5},
+    {"sched", "skynet_join_1w/go", "ms", 3},
+    {"sched", "skynet_join_2w/go", "ms", 3},
+    {"sched", "sleep_100k/go", "ms", 3},
+    {"sched", "sleep_1m/go", "ms", 3},
+    {"wait", "skynet_chan_2w/go", "ms", 3},
+    {"wait", "ring_1w/go", "ns", 5},
+    {"wait", "ring_2w/go", "ns", 5},
+    {"wait", "pingpong_1w/go", "ns", 5},
+    {"wait", "pingpong_2w/go", "ns", 5},
+    {"wait", "spsc/go", "M/s", 5},
+    {"wait", "mpmc_4x4/go", "M/s", 5},
+    {"wait", "select2/go", "ns", 5},
+    {"wait", "select8/go", "ns", 5},
+    {"wait", "mutex_1w/go", "ns", 5},
+    {"wait", "mutex_2w/go", "ns", 5},
+    {"sched", "start_park_wake_join_1m/go", "ms", 3},
 };
 
 double ask(const std::string& workload) {

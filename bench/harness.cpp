@@ -108,6 +108,10 @@ double Row::max() const {
   return *std::max_element(samples.begin(), samples.end());
 }
 
+double Row::best() const {
+  return unit.ends_with("/s") ? max() : min();
+}
+
 Row& Results::row(const std::string& workload, const std::string& unit) {
   for (Row& r : rows_)
     if (r.workload == workload) return r;
@@ -123,7 +127,7 @@ const Row* Results::find(const std::string& workload) const {
 std::optional<double> value_of(const Results& results, Taken which, const std::string& row) {
   const Row* found = results.find(row);
   if (!found) return std::nullopt;
-  return which == Taken::typical ? found->median() : found->min();
+  return which == Taken::typical ? found->median() : found->best();
 }
 
 std::optional<double> compared(const Results& results, Taken which, const std::string& a, const std::string& b,
@@ -131,11 +135,17 @@ std::optional<double> compared(const Results& results, Taken which, const std::s
   const Row* ra = results.find(a);
   const Row* rb = results.find(b);
   if (!ra || !rb) return std::nullopt;
-  if (which == Taken::quietest) return op(ra->min(), rb->min());
+  if (which == Taken::quietest) return op(ra->best(), rb->best());
   Row by_run;
   for (std::size_t i = 0; i < std::min(ra->samples.size(), rb->samples.size()); ++i)
     by_run.samples.push_back(op(ra->samples[i], rb->samples[i]));
   return by_run.median();
+}
+
+Bar against_go(const char* group, const char* row, double limit, bool at_most) {
+  return {group, std::string(row) + ", against Go", "x", limit, at_most, [row](const Results& results, Taken which) {
+            return compared(results, which, row, std::string(row) + "/go", [](double a, double b) { return a / b; });
+          }};
 }
 
 Registry& registry() {

@@ -78,6 +78,7 @@ struct Row {
   double median() const;
   double min() const;
   double max() const;
+  double best() const;  // the least, but of what is counted per second the most
 };
 
 class Results {
@@ -91,7 +92,7 @@ class Results {
   std::vector<Row> rows_;
 };
 
-// typical: medians, ratios and differences run by run. quietest: minima, for a machine that other programs use.
+// typical: medians, ratios and differences run by run. quietest: the best runs, for a machine that other programs use.
 enum class Taken : std::uint8_t { typical, quietest };
 
 // One row, or op(a, b) of two; nothing when a row was not measured.
@@ -107,6 +108,10 @@ struct Bar {
   bool at_most;                                                       // else: at least
   std::function<std::optional<double>(const Results&, Taken)> value;  // nothing: a row was not measured
 };
+
+// A row against Go's twin in the same run. A bar in nanoseconds is for the machine of the peers' table; where another
+// one runs, this tells more: `limit` is that bar by what Go took there.
+Bar against_go(const char* group, const char* row, double limit, bool at_most = true);
 
 // Something about the library that belongs beside the numbers; asked after the run.
 struct Fact {

@@ -71,7 +71,7 @@ int print_bars(std::ostream& out, const std::string& group, const Results& resul
     if (verdict[0] == 'M') ++missed;
     out << "  " << verdict << "  " << left(bar.text, 62) << (bar.at_most ? "<= " : ">= ") << right(number(bar.limit), 6)
         << ' ' << left(bar.unit, 6)
-        << (value ? "is " + number(*value) + ", by minima " + number(quiet.value_or(0)) : "not measured") << '\n';
+        << (value ? "is " + number(*value) + ", at best " + number(quiet.value_or(0)) : "not measured") << '\n';
   }
   return missed;
 }

@@ -25,10 +25,14 @@ const Register bars[] = {
                    return compared(results, which, "reduce_2w", "reduce_2w/tbb",
                                    [](double a, double b) { return a / b; });
                  }}),
-    Register(Bar{"sched", "sleep_1m, against Go", "x", 1.0, true,
-                 [](const Results& results, Taken which) {
-                   return compared(results, which, "sleep_1m", "sleep_1m/go", [](double a, double b) { return a / b; });
-                 }}),
+    // Go's on the machine of the bars: 46.9, 222, 236, 829, 734.
+    Register(against_go("sched", "switch", 15 / 46.9)),
+    Register(against_go("sched", "spawn_join_1w", 15.0 / 222)),
+    Register(against_go("sched", "spawn_join_2w", 20.0 / 236)),
+    Register(against_go("sched", "skynet_join_1w", 15.0 / 829)),
+    Register(against_go("sched", "skynet_join_2w", 15.0 / 734)),
+    Register(against_go("sched", "sleep_1m", 1)),
+    Register(against_go("sched", "start_park_wake_join_1m", 1)),
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "weft/par.hpp"
 #include "weft/runtime.hpp"
 #include "weft/wait.hpp"
+#include "weft/wait_group.hpp"
 
 namespace bench {
 namespace {
@@ -157,13 +158,16 @@ Parked park(std::uint64_t count) {
     std::uint64_t looked = 0;
     std::atomic<std::uint32_t> open{0};
     std::vector<weft::Unparker> parked(count);
+    weft::WaitGroup parking;
+    parking.add(static_cast<std::int64_t>(count));
     weft::with_nursery([&](weft::Nursery& n) {
       for (weft::Unparker& mine : parked)
-        n.start([&open, &mine] {
+        n.start([&open, &mine, &parking] {
           mine = weft::unparker();
+          parking.done();
           while (open.load() == 0) weft::park_if(open, 0);
         });
-      while (runtime.stats().parks < count) weft::yield_now();
+      parking.wait();
       const std::uint64_t t1 = now_ns(Clock::wall);
       result.bytes = (memory_use().rss_bytes - before.rss_bytes) / static_cast<double>(count);
       looked = now_ns(Clock::wall) - t1;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# x86-64 and aarch64 must print the same bytes: how each test case ended, and what each example writes.
-say "compare aarch64 with x86-64"
+# x86-64 and aarch64 must print the same bytes [N-090]: how each test case ended, and what each example writes.
+say "compare aarch64 with x86-64 [N-090]"
 emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
 logs=$ROOT/build/same_bytes
 rm -rf "$logs"

@@ -202,6 +202,52 @@ func select8() float64 {
 	return since(begin) / rounds
 }
 
+// A hundred goroutines lock one mutex again and again, and count.
+func mutex(workers int) float64 {
+	runtime.GOMAXPROCS(workers)
+	const tasks, each = 100, 100000
+	var lock sync.Mutex
+	var all sync.WaitGroup
+	count := 0
+	all.Add(tasks)
+	begin := time.Now()
+	for k := 0; k < tasks; k++ {
+		go func() {
+			for i := 0; i < each; i++ {
+				lock.Lock()
+				count++
+				lock.Unlock()
+			}
+			all.Done()
+		}()
+	}
+	all.Wait()
+	if count != tasks*each {
+		os.Exit(1)
+	}
+	return since(begin) / (tasks * each)
+}
+
+// So many goroutines start, wait for one channel to be closed, and end.
+func startParkWake(count int) float64 {
+	gate := make(chan struct{})
+	var parked, all sync.WaitGroup
+	parked.Add(count)
+	all.Add(count)
+	begin := time.Now()
+	for i := 0; i < count; i++ {
+		go func() {
+			parked.Done()
+			<-gate
+			all.Done()
+		}()
+	}
+	parked.Wait()
+	close(gate)
+	all.Wait()
+	return since(begin) / 1e6
+}
+
 func main() {
 	runtime.GOMAXPROCS(2)
 	switch os.Args[1] {
@@ -237,6 +283,12 @@ func main() {
 		fmt.Println(select2())
 	case "select8":
 		fmt.Println(select8())
+	case "mutex_1w":
+		fmt.Println(mutex(1))
+	case "mutex_2w":
+		fmt.Println(mutex(2))
+	case "start_park_wake_join_1m":
+		fmt.Println(startParkWake(1000000))
 	default:
 		fmt.Fprintln(os.Stderr, "no such workload:", os.Args[1])
 		os.Exit(2)
