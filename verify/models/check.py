@@ -57,6 +57,18 @@ idle RECHECKS_FIRST KIND0=spawn
 idle ANNOUNCES_TWICE KIND0=plain
 idle OUTSIDE_UNFENCED KIND0=plain
 
+deque
+deque REAL
+deque START=1 ITEMS=3
+deque START=4 ITEMS=6 OPS=5 BATCH=3 THIEVES=1
+deque OWNER_UNFENCED
+deque NO_HEAVY_FENCE
+deque COUNTS_LATE
+deque LOOKS_LATE
+deque LAST_FREE
+deque OLD_BOTTOM
+deque NO_LIGHT_FENCE REAL
+
 close
 close NO_MEMORY
 close REFUSES
@@ -95,6 +107,7 @@ close CAPACITY=0
 close NO_MEMORY CAPACITY=0
 close REFUSES CAPACITY=0
 close STOP_RECEIVER CAPACITY=0
+deque START=1 ITEMS=4 OPS=5 BATCH=1 THIEVES=3
 """
 
 
@@ -144,7 +157,7 @@ def main():
             print(f"check.py: there is no {program} here; ./dev setup test installs it", file=sys.stderr)
             return 2
     lines = [line for line in (RUNS + (DEEP if arguments.deep else "")).splitlines() if line]
-    forgotten = [f"{model} {flag}" for model in ("park", "nursery", "idle", "close", "select") for flag in sorted(mistakes_of(model))
+    forgotten = [f"{model} {flag}" for model in ("park", "nursery", "idle", "deque", "close", "select") for flag in sorted(mistakes_of(model))
                  if not any(line.split()[0] == model and flag in line.split()[1:] for line in lines)]
     for one in forgotten:
         print(f"{one}: named in the model, and no run has it")

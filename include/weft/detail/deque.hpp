@@ -231,7 +231,7 @@ class Deque {
   Stolen steal_at() noexcept {
     // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
     std::uint64_t top = top_.load(std::memory_order_acquire);
-    seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in pop
+    seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in pop (x86 would do without, ARM not)
     // acquire: pairs with the owner's release stores of bottom_; slot, item and buffer are visible.
     if (distance(top, bottom_.load(std::memory_order_acquire)) <= 0) return {};
     // acquire: pairs with the release in grow: the copied slots.
@@ -264,7 +264,7 @@ class Deque {
   }
 
   alignas(cache_line) seam::Atomic<std::uint64_t> top_;     // everybody, by CAS
-  seam::Atomic<std::uint32_t> thieves_{0};                  // that are between their fence and their CAS
+  seam::Atomic<std::uint32_t> thieves_{0};                  // that are between enter and leave
   alignas(cache_line) seam::Atomic<std::uint64_t> bottom_;  // written by the owner
   seam::Atomic<Buffer*> buffer_;                            // written by the owner, rarely
   Buffer::Owner newest_buffer_;                             // owner only; the same buffer, and who frees it
