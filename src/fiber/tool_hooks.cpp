@@ -16,6 +16,14 @@ void register_stack_with_tools([[maybe_unused]] std::uintptr_t floor, [[maybe_un
 #endif
 }
 
+bool on_valgrind() noexcept {
+#ifdef WEFT_VALGRIND
+  return RUNNING_ON_VALGRIND != 0;
+#else
+  return false;
+#endif
+}
+
 ToolsLookAway::ToolsLookAway() noexcept {
 #ifdef WEFT_VALGRIND
   VALGRIND_DISABLE_ERROR_REPORTING;

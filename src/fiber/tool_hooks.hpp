@@ -13,6 +13,8 @@ namespace weft::inline v0::detail {
 void register_stack_with_tools(std::uintptr_t floor, std::uintptr_t ceiling);
 void describe_thread_stack(ToolState& state);
 
+bool on_valgrind() noexcept;
+
 // While one lives, Valgrind does not report what this thread reads or writes.
 class ToolsLookAway {
  public:

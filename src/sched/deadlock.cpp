@@ -131,7 +131,7 @@ unsigned threads_of_process() {
   return std::from_chars(from, text.data() + text.size(), count).ec == std::errc{} ? count : 0;
 }
 
-// Of tools, that run no code of the program.
+// Of tools, that run no code of the program; at most: TSan's begins with the first thread of the program that does.
 constexpr unsigned helper_threads() {
 #if defined(__SANITIZE_THREAD__)
   return 1;
@@ -542,7 +542,8 @@ void refuse_lonely_wait(const WaitInfo& info) {
   if (io == nullptr || io->running() == 0) return;
   if (director_here() != nullptr) return;  // other tasks of the simulation go on, and it sees a deadlock by itself
   if (external_waits.load(std::memory_order_acquire) != 0) return;
-  if (threads_of_process() != 1 + helper_threads()) return;
+  const unsigned threads = threads_of_process();
+  if (threads == 0 || threads > 1 + helper_threads()) return;
   throw Deadlock(std::string("deadlock: under a BlockingIo a task waits (") + info.kind +
                  ") for what only another one could do, and that runs after it; use a runtime, or a channel with room");
 }
