@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The main() of every test program, and a listener that tells `./dev conformance` how each case ended.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The main() of every test program, and a listener that tells `./dev conformance` how each case ended. A run that
+// matches no case fails: it would show nothing for ever.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -8,6 +9,8 @@
 #include <string>
 
 namespace {
+
+bool some_matched = false;
 
 // With WEFT_CASE_LOG=file, appends "start <case>" before and "pass <case>" or "fail <case>" after each case. A case
 // that takes the process down leaves its start line alone, which reads as a failure.
@@ -28,7 +31,9 @@ class CaseLog : public doctest::IReporter {
 
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
-  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_run_end(const doctest::TestRunStats& stats) override {
+    some_matched = stats.numTestCasesPassingFilters != 0;
+  }
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_exception(const doctest::TestCaseException&) override {}
   void subcase_start(const doctest::SubcaseSignature&) override {}
@@ -53,3 +58,11 @@ class CaseLog : public doctest::IReporter {
 REGISTER_LISTENER("case_log", 1, CaseLog);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  const int status = context.run();
+  if (context.shouldExit() || status != 0 || some_matched) return status;
+  std::fprintf(stderr, "%s: no test case matches\n", argv[0]);
+  return 1;
+}

@@ -7,6 +7,30 @@
 namespace net = boost::asio;
 using NetError = boost::system::error_code;
 using NetSystemError = boost::system::system_error;
-#define WEFT_TEST_ASIO "boost asio"
 
 #include "task/asio_cases.hpp"
+
+TEST_CASE("boost asio: a fiber awaits a timer, and its worker serves others meanwhile [N-081]") {
+  awaits_a_timer();
+}
+
+TEST_CASE("boost asio: an echo over sockets, errors thrown or stored [N-081]") {
+  echoes_over_sockets();
+}
+
+TEST_CASE("boost asio: a cancel crosses: the operation is told, its final completion decides [N-081]") {
+  cancel_crosses();
+}
+
+TEST_CASE("boost asio: operations of all shapes: several values, an exception, none, and one that is given up") {
+  has_all_shapes();
+}
+
+TEST_CASE(
+    "boost asio: a cancellation that the executor refuses does not end the wait: the operation still has the room") {
+  waits_for_a_refused_cancel();
+}
+
+TEST_CASE("boost asio: a result that cannot be kept is the fiber's exception") {
+  throws_a_result_that_cannot_be_kept();
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The cases of asio_test.cpp and asio_boost_test.cpp, which name their Asio `net` and its error code `NetError`.
+// Functions here and cases there: a ctest runs the cases of one source file.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -82,9 +83,7 @@ struct ThrowsWhenCopied {
   ThrowsWhenCopied(const ThrowsWhenCopied&) { throw std::length_error("copied"); }
 };
 
-}  // namespace
-
-TEST_CASE(WEFT_TEST_ASIO ": a fiber awaits a timer, and its worker serves others meanwhile [N-081]") {
+void awaits_a_timer() {
   for (const int threads : {1, 3}) {
     Threads pool(threads);
     weft::run(workers(1), [&] {
@@ -118,7 +117,7 @@ TEST_CASE(WEFT_TEST_ASIO ": a fiber awaits a timer, and its worker serves others
   }
 }
 
-TEST_CASE(WEFT_TEST_ASIO ": an echo over sockets, errors thrown or stored [N-081]") {
+void echoes_over_sockets() {
   Threads pool(2);
   weft::run(workers(2), [&] {
     Tcp::acceptor acceptor(pool.context, loopback());
@@ -163,7 +162,7 @@ TEST_CASE(WEFT_TEST_ASIO ": an echo over sockets, errors thrown or stored [N-081
   });
 }
 
-TEST_CASE(WEFT_TEST_ASIO ": a cancel crosses: the operation is told, its final completion decides [N-081]") {
+void cancel_crosses() {
   Threads pool(2);
   weft::run(workers(2), [&] {
     Tcp::acceptor acceptor(pool.context, loopback());
@@ -212,7 +211,7 @@ TEST_CASE(WEFT_TEST_ASIO ": a cancel crosses: the operation is told, its final c
   });
 }
 
-TEST_CASE(WEFT_TEST_ASIO ": operations of all shapes: several values, an exception, none, and one that is given up") {
+void has_all_shapes() {
   Threads pool(1);
   weft::run(workers(2), [&] {
     CHECK(complete_with<int>(pool.context, use_fiber, 7) == 7);
@@ -245,8 +244,7 @@ TEST_CASE(WEFT_TEST_ASIO ": operations of all shapes: several values, an excepti
   });
 }
 
-TEST_CASE(WEFT_TEST_ASIO
-          ": a cancellation that the executor refuses does not end the wait: the operation still has the room") {
+void waits_for_a_refused_cancel() {
   Threads pool(1);
   weft::run(workers(1), [&] {
     char room = ' ';
@@ -260,7 +258,7 @@ TEST_CASE(WEFT_TEST_ASIO
   });
 }
 
-TEST_CASE(WEFT_TEST_ASIO ": a result that cannot be kept is the fiber's exception") {
+void throws_a_result_that_cannot_be_kept() {
   Threads pool(1);
   weft::run(workers(1), [&] {
     const auto initiation = [&](auto handler) {
@@ -274,3 +272,5 @@ TEST_CASE(WEFT_TEST_ASIO ": a result that cannot be kept is the fiber's exceptio
                     std::length_error);
   });
 }
+
+}  // namespace
