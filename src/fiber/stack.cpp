@@ -191,7 +191,6 @@ void carve(Pool& pool, unsigned shift) {
       if (pool.free.size() > first) break;
       throw;
     }
-    register_stack_with_tools(slot.floor(), slot.ceiling());
     ++chunk.carved;
     ++pooled_of[slot.base >> chunk_shift];
     pool.free.push_back(slot.base);

@@ -10,12 +10,6 @@
 
 namespace weft::inline v0::detail {
 
-void register_stack_with_tools([[maybe_unused]] std::uintptr_t floor, [[maybe_unused]] std::uintptr_t ceiling) {
-#ifdef WEFT_VALGRIND
-  if (RUNNING_ON_VALGRIND) (void)VALGRIND_STACK_REGISTER(floor, ceiling);
-#endif
-}
-
 bool on_valgrind() noexcept {
 #ifdef WEFT_VALGRIND
   return RUNNING_ON_VALGRIND != 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What: what memory tools are told outside of switches: a stack was carved, its contents are garbage now, a fiber came
-// or went.
+// What: what memory tools are told outside of switches: the contents of a stack are garbage now, a fiber came or went.
+// Rejected: VALGRIND_STACK_REGISTER. Valgrind keeps one current stack for all threads: a frame that a thread begins
+//   after another one has run counts as a switch, and writing to it as an error. Two stacks are at least 256 KiB apart,
+//   so --max-stackframe=65536 tells it what is a switch and what a frame, on every thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +12,6 @@
 
 namespace weft::inline v0::detail {
 
-void register_stack_with_tools(std::uintptr_t floor, std::uintptr_t ceiling);
 void describe_thread_stack(ToolState& state);
 
 bool on_valgrind() noexcept;
