@@ -29,15 +29,12 @@ namespace weft::inline v0::detail {
 
 alignas(64) std::uint8_t slot_shift_of[std::size_t{1} << (address_bits - chunk_shift)];
 
-// How many of a chunk's slots are pooled; guarded by their pool's lock. Untouched, so unpaid, where there is no chunk.
-static std::uint16_t pooled_of[std::size_t{1} << (address_bits - chunk_shift)];
-
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
 constexpr std::size_t carve_bytes = std::size_t{16} << 20;
-constexpr std::size_t trim_above =
-    1024;  // with more pooled stacks than this, a chunk of which all are gives its pages back
+constexpr std::size_t keep_hot = 1024;  // pooled stacks that keep their pages: those that were used last
+constexpr std::size_t trim_at_once = 64;
 constexpr std::size_t slot_overhead = guard_bytes + max_colour_bytes + 1024;  // what a slot holds besides usable stack
 constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
 
@@ -51,7 +48,8 @@ struct Chunk {
 // allocates.
 struct Pool {
   seam::SpinLock lock;
-  std::vector<std::uintptr_t> free;
+  std::vector<std::uintptr_t> free;  // the last is taken first
+  std::size_t clean = 0;             // so many of the first have no pages
   std::vector<Chunk> chunks;
   std::size_t trimmed = 0;
 };
@@ -192,7 +190,6 @@ void carve(Pool& pool, unsigned shift) {
       throw;
     }
     ++chunk.carved;
-    ++pooled_of[slot.base >> chunk_shift];
     pool.free.push_back(slot.base);
   }
   // Handed out from the back: lowest address first, so that neighbours in time are neighbours in memory.
@@ -201,6 +198,23 @@ void carve(Pool& pool, unsigned shift) {
 
 void discard(std::uintptr_t from, std::uintptr_t to) {
   if (to > from) sys::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+// Those that nobody has used for longest give their pages back: under the lock, since they may be handed out again.
+// Neighbours, which most are that were made together, by one call.
+void trim_coldest(Pool& pool, unsigned shift) noexcept {
+  std::uintptr_t bases[trim_at_once];
+  std::copy_n(pool.free.begin() + static_cast<std::ptrdiff_t>(pool.clean), trim_at_once, bases);
+  std::sort(std::begin(bases), std::end(bases));
+  const std::uintptr_t size = std::uintptr_t{1} << shift;
+  for (std::size_t i = 0; i < trim_at_once;) {
+    const std::uintptr_t from = bases[i];
+    std::uintptr_t to = from;
+    for (; i < trim_at_once && bases[i] == to; ++i) to += size;
+    discard(from, to);  // guards stay
+  }
+  pool.clean += trim_at_once;
+  pool.trimmed += trim_at_once;
 }
 
 }  // namespace
@@ -218,7 +232,7 @@ Slot pool_allocate(unsigned shift) {
   if (pool.free.empty()) carve(pool, shift);
   const Slot slot{pool.free.back(), shift};
   pool.free.pop_back();
-  --pooled_of[slot.base >> chunk_shift];
+  pool.clean = std::min(pool.clean, pool.free.size());
   return slot;
 }
 
@@ -227,14 +241,8 @@ void pool_release(const Slot* slots, std::size_t count) noexcept {
   const unsigned shift = slots[0].shift;
   Pool& pool = pool_of(shift);
   const std::lock_guard guard(pool.lock);
-  for (std::size_t i = 0; i < count; ++i) {
-    pool.free.push_back(slots[i].base);  // room was reserved by carve
-    const std::uintptr_t chunk = slots[i].base >> chunk_shift;
-    if (++pooled_of[chunk] != chunk_bytes >> shift || pool.free.size() <= trim_above) continue;
-    // Under the lock, since all of it may be handed out again: a call for 256 stacks. Guards stay.
-    discard(chunk << chunk_shift, (chunk + 1) << chunk_shift);
-    pool.trimmed += chunk_bytes >> shift;
-  }
+  for (std::size_t i = 0; i < count; ++i) pool.free.push_back(slots[i].base);  // room was reserved by carve
+  while (pool.free.size() - pool.clean >= keep_hot + trim_at_once) trim_coldest(pool, shift);
 }
 
 void trim_stacks() noexcept {
@@ -246,6 +254,7 @@ void trim_stacks() noexcept {
       discard(slot.floor(), base + (std::uintptr_t{1} << shift));
     }
     pool.trimmed += pool.free.size();
+    pool.clean = pool.free.size();
   }
 }
 

@@ -102,6 +102,32 @@ TEST_CASE("million: idle stacks give memory back after a burst of deep fibers [N
   CHECK(detail::stack_stats().slots == slots);
 }
 
+TEST_CASE("million: a few that live on do not hold the memory of the many that have ended around them [slow]") {
+  const int count = plain_run() ? 4000 : 1500;
+  const long before = status_kib("VmRSS:");
+  std::vector<Fiber> fibers;
+  std::vector<Fiber> kept;
+  for (int i = 0; i < count; ++i) {
+    fibers.emplace_back([] {
+      use_stack(16000);
+      yield(1);
+    });
+    fibers.back().resume();
+    if (i % 50 == 0) kept.push_back(std::move(fibers.back()));
+  }
+  const long peak = status_kib("VmRSS:") - before;
+  fibers.clear();
+  const long after = status_kib("VmRSS:") - before;
+  CHECK((!plain_run() || after < peak / 2));
+  // What is used again and again keeps its pages.
+  const std::size_t trimmed = detail::stack_stats().trimmed;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 500; ++i) fibers.emplace_back([] { yield(1); }).resume();
+    fibers.clear();
+  }
+  CHECK(detail::stack_stats().trimmed == trimmed);
+}
+
 TEST_CASE("million: nesting to the recursion limit ends in an error at the resume, and all unwinds [B45] [slow]") {
   struct Nest {
     static int deeper(int* reached) {
