@@ -35,6 +35,7 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
 constexpr std::size_t carve_bytes = std::size_t{16} << 20;
 constexpr std::size_t keep_hot = 1024;  // pooled stacks that keep their pages: those that were used last
 constexpr std::size_t trim_at_once = 64;
+constexpr std::int64_t cold_after_ns = 1'000'000'000;
 constexpr std::size_t slot_overhead = guard_bytes + max_colour_bytes + 1024;  // what a slot holds besides usable stack
 constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
 
@@ -50,9 +51,16 @@ struct Pool {
   seam::SpinLock lock;
   std::vector<std::uintptr_t> free;  // the last is taken first
   std::size_t clean = 0;             // so many of the first have no pages
+  std::size_t unused = 0;            // so many of the first were not taken since `watched_since`
+  std::int64_t watched_since = 0;    // 0: nothing is to be given back
   std::vector<Chunk> chunks;
   std::size_t trimmed = 0;
 };
+
+// relaxed, both: hints. A keeper that is not seen yet means a page given back too early, a wish that is not seen yet
+// one that is given back later.
+seam::Atomic<int> keepers{0};
+seam::Atomic<bool> trim_wanted{false};
 
 Pool& pool_of(unsigned shift) {
   static Pool* pools = new Pool[max_slot_shift - min_slot_shift + 1];  // never destroyed: fibers may outlive main
@@ -200,6 +208,10 @@ void discard(std::uintptr_t from, std::uintptr_t to) {
   if (to > from) sys::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
+bool too_many(const Pool& pool) {
+  return pool.free.size() - pool.clean >= keep_hot + trim_at_once;
+}
+
 // Those that nobody has used for longest give their pages back: under the lock, since they may be handed out again.
 // Neighbours, which most are that were made together, by one call.
 void trim_coldest(Pool& pool, unsigned shift) noexcept {
@@ -215,6 +227,28 @@ void trim_coldest(Pool& pool, unsigned shift) noexcept {
   }
   pool.clean += trim_at_once;
   pool.trimmed += trim_at_once;
+}
+
+// What was not taken while it was watched, but for the hot ones. The lock is let go between two batches.
+std::int64_t trim_cold(Pool& pool, unsigned shift, std::int64_t now) noexcept {
+  for (;;) {
+    const std::lock_guard guard(pool.lock);
+    if (!too_many(pool)) {
+      pool.watched_since = 0;
+      return seam::no_deadline;
+    }
+    if (pool.watched_since == 0) {
+      pool.watched_since = now;
+      pool.unused = pool.free.size();
+    }
+    if (now < pool.watched_since + cold_after_ns) return pool.watched_since + cold_after_ns;
+    if (pool.unused < pool.clean + keep_hot + trim_at_once) {
+      pool.watched_since = now;
+      pool.unused = pool.free.size();
+      return now + cold_after_ns;
+    }
+    trim_coldest(pool, shift);
+  }
 }
 
 }  // namespace
@@ -233,6 +267,7 @@ Slot pool_allocate(unsigned shift) {
   const Slot slot{pool.free.back(), shift};
   pool.free.pop_back();
   pool.clean = std::min(pool.clean, pool.free.size());
+  pool.unused = std::min(pool.unused, pool.free.size());
   return slot;
 }
 
@@ -242,7 +277,30 @@ void pool_release(const Slot* slots, std::size_t count) noexcept {
   Pool& pool = pool_of(shift);
   const std::lock_guard guard(pool.lock);
   for (std::size_t i = 0; i < count; ++i) pool.free.push_back(slots[i].base);  // room was reserved by carve
-  while (pool.free.size() - pool.clean >= keep_hot + trim_at_once) trim_coldest(pool, shift);
+  if (!too_many(pool)) return;
+  if (keepers.load(std::memory_order_relaxed) != 0) {
+    trim_wanted.store(true, std::memory_order_relaxed);
+    return;
+  }
+  while (too_many(pool)) trim_coldest(pool, shift);
+}
+
+void begin_keeping_stacks() noexcept {
+  keepers.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_keeping_stacks() noexcept {
+  keepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::int64_t trim_cold_stacks(std::int64_t now) noexcept {
+  if (!trim_wanted.load(std::memory_order_relaxed)) return seam::no_deadline;
+  trim_wanted.store(false, std::memory_order_relaxed);
+  std::int64_t next = seam::no_deadline;
+  for (unsigned shift = min_slot_shift; shift <= max_slot_shift; ++shift)
+    next = std::min(next, trim_cold(pool_of(shift), shift, now));
+  if (next != seam::no_deadline) trim_wanted.store(true, std::memory_order_relaxed);
+  return next;
 }
 
 void trim_stacks() noexcept {
@@ -255,6 +313,7 @@ void trim_stacks() noexcept {
     }
     pool.trimmed += pool.free.size();
     pool.clean = pool.free.size();
+    pool.watched_since = 0;
   }
 }
 

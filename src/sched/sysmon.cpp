@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/sys.hpp"
+#include "fiber/stack_pool.hpp"
 #include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/hand_over.hpp"
@@ -95,11 +96,13 @@ void wake_sysmon(RuntimeCore& runtime) {
 }
 
 void Sysmon::run() {
+  begin_keeping_stacks();
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t heard = bell_.load(std::memory_order_acquire);
     look(seam::monotonic_ns());
     rest(heard);
   }
+  end_keeping_stacks();
   for (Watch& seen : watches_) close_report(seen);
 }
 
@@ -359,9 +362,9 @@ void Sysmon::rest(std::uint32_t heard) {
   const bool awake = runtime_.idle.active() + runtime_.idle.searchers() != 0;
   quiet_ = awake ? 0 : quiet_ + 1;
   const std::int64_t now = seam::monotonic_ns();
-  const std::int64_t deadlock_look = deadlock_.look(now, awake);
+  const std::int64_t other_looks = std::min(deadlock_.look(now, awake), trim_cold_stacks(now));
   Pace::Rest rest = Pace::settle(runtime_.sysmon_pace, [&] { return plan(now); });  // [SYSM-1]
-  rest.until = std::min(rest.until, deadlock_look);
+  rest.until = std::min(rest.until, other_looks);
   if (rest.until > now) (void)seam::futex_wait(bell_, heard, rest.until);
   Pace::back(runtime_.sysmon_pace);
 }

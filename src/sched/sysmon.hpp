@@ -10,6 +10,7 @@
 //               work in the shared queue and nobody idle: busy workers look there after their slice
 //               a poller that nobody has looked into for 10 ms is reaped [POLL-2]
 //               everybody waits, and nobody for a limited time: a deadlock (deadlock.hpp)
+//               stacks that nobody has needed for a second give their pages back
 //               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
 //               that time, who is stuck and was replaced
 //

@@ -19,8 +19,10 @@
 #include "fiber/child_process.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/runtime_help.hpp"
+#include "weft/detail/stack.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/wait.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -397,4 +399,30 @@ TEST_CASE("sysmon: timers of a worker that is gone still fire [HB19]") {
     CHECK(runtime.shutdown());
     CHECK(runtime.stats().started == runtime.stats().finished);
   }
+}
+
+TEST_CASE("sysmon: the stacks that a burst of tasks leaves give their pages back, a second later and not before") {
+  constexpr int count = 3000;
+  Runtime runtime(quiet(2));
+  runtime.run([&] {
+    const std::size_t before = stack_stats().trimmed;
+    std::atomic<std::uint32_t> open{0};
+    with_nursery([&](Nursery& nursery) {
+      std::vector<Unparker> parked(count);
+      for (Unparker& mine : parked)
+        nursery.start([&open, &mine] {
+          mine = unparker();
+          while (open.load() == 0) park_if(open, 0);
+        });
+      while (runtime.stats().parks < count) yield_now();
+      open = 1;
+      for (const Unparker& each : parked) each.unpark();
+    });
+    const std::size_t pooled = stack_stats().free;
+    CHECK(pooled > count / 2);
+    const auto left = std::chrono::steady_clock::now();
+    while (stack_stats().trimmed == before && std::chrono::steady_clock::now() - left < 60s) sleep(10ms);
+    CHECK(stack_stats().trimmed > before);
+    CHECK(std::chrono::steady_clock::now() - left > 500ms);
+  });
 }
