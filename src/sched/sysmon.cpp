@@ -365,7 +365,10 @@ void Sysmon::rest(std::uint32_t heard) {
   const std::int64_t other_looks = std::min(deadlock_.look(now, awake), trim_cold_stacks(now));
   Pace::Rest rest = Pace::settle(runtime_.sysmon_pace, [&] { return plan(now); });  // [SYSM-1]
   rest.until = std::min(rest.until, other_looks);
+  const bool absent = rest.pace == SysmonPace::asleep;  // fibers of plain threads may go on meanwhile
+  if (absent) end_keeping_stacks();
   if (rest.until > now) (void)seam::futex_wait(bell_, heard, rest.until);
+  if (absent) begin_keeping_stacks();
   Pace::back(runtime_.sysmon_pace);
 }
 

@@ -3,8 +3,8 @@
 
 Rounds of wrk with 100, 1,000 and 10,000 connections, beside clients that are slow, half open, or killed in the middle
 of a request. After each round the server must be back at the descriptors that it had, and in the end at the memory that
-it had in the beginning: after a warm-up, because the stacks and the memory of 10,000 connections stay with the program
-once they were used, and which of them are used differs from round to round. Prints what it measured.
+it had in the beginning: at rest, because stacks give their pages back when nobody has needed them for a second, and after
+a warm-up, because the heap of 10,000 connections stays with the program. Prints what it measured.
 """
 import argparse
 import re
@@ -100,6 +100,19 @@ def settled(server, fds):
         time.sleep(0.05)
 
 
+def resident_at_rest(server):
+    """In KiB, once it has not fallen for three seconds."""
+    end = time.monotonic() + 60
+    least, since = server.resident_kib(), time.monotonic()
+    while time.monotonic() < since + 3:
+        assert time.monotonic() < end, "its memory falls and falls"
+        time.sleep(0.1)
+        now = server.resident_kib()
+        if now < least * 0.99:
+            least, since = now, time.monotonic()
+    return least
+
+
 def one_round(server, rates):
     nuisance = Nuisance(server)
     try:
@@ -132,14 +145,14 @@ def main():
         for _ in range(WARM_UP):
             wrk(server, 10000, 3)
             settled(server, fds)
-        print(f"warm: {fds} fds, {server.resident_kib()} KiB resident", flush=True)
+        print(f"warm: {fds} fds, {resident_at_rest(server)} KiB resident", flush=True)
         rates = {}
         sizes = []
         end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end or len(sizes) < 3:
             one_round(server, rates)
             settled(server, fds)
-            sizes.append(server.resident_kib())
+            sizes.append(resident_at_rest(server))
             print(f"round {len(sizes)}: {server.fds()} fds, {sizes[-1]} KiB resident", flush=True)
         for connections, measured in rates.items():
             measured.sort()
