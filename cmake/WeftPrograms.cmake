@@ -27,7 +27,7 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/places/test_places.hpp CONTENT
 #define WEFT_TEST_EMULATOR \"${emulator}\"
 #define WEFT_TEST_LIBRARY \"$<TARGET_FILE:weft>\"
 ")
-foreach(floor fiber sched wait task)
+foreach(floor fiber sched wait task io sim)
   target_include_directories(weft_${floor}_tests PRIVATE ${PROJECT_BINARY_DIR}/places)
   add_dependencies(weft_${floor}_tests test_programs)
 endforeach()
