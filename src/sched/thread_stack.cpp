@@ -3,6 +3,7 @@
 // exchange that checks them.
 #include "sched/thread_stack.hpp"
 
+#include <link.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unwind.h>
@@ -47,9 +48,19 @@ WEFT_IN_HANDLER Registers registers_of(const void* raw) {
 #endif
 }
 
+// The code of the unwinder: the library it is in, or the program if it is linked in [TSTK-5].
+struct Code {
+  std::uintptr_t low = 0, high = 0;
+};
+Code unwinder;  // written before the first signal is sent
+
 WEFT_IN_HANDLER _Unwind_Reason_Code on_frame(_Unwind_Context* context, void* data) {
   auto& stack = *static_cast<ThreadStack*>(data);
-  const auto pc = _Unwind_GetIP(context);
+  const std::uintptr_t pc = _Unwind_GetIP(context);
+  if (pc >= unwinder.low && pc < unwinder.high) {
+    stack.count = 0;
+    return _URC_END_OF_STACK;
+  }
   if (pc == 0 || stack.count == ThreadStack::most) return _URC_END_OF_STACK;
   stack.frames[stack.count++] = reinterpret_cast<const void*>(pc);
   return _URC_NO_REASON;
@@ -89,11 +100,14 @@ WEFT_IN_HANDLER bool in_system_call(std::uintptr_t pc) {
 }
 
 // [TSTK-3] Then its registers are half those of one stack and half those of another. A stack that is being left or has
-// just been come to stands where its context says; the frame pointer of one that begins is 0.
+// just been come to stands where its context says; the frame pointer of one that begins is 0. A thread's own stack is
+// not known by its address: but while it is left, the frame pointer is the other's already.
 WEFT_IN_HANDLER bool may_be_switching(const Registers& at) {
   if (in_system_call(at.pc)) return false;
   const FiberCore* core = core_at(at.sp);
-  return at.fp == 0 || (core != nullptr && reinterpret_cast<std::uintptr_t>(core->ctx.sp) == at.sp);
+  if (at.fp == 0 || (core != nullptr && reinterpret_cast<std::uintptr_t>(core->ctx.sp) == at.sp)) return true;
+  const FiberCore* other = core_at(at.fp);
+  return other != nullptr && other != core;
 }
 
 WEFT_IN_HANDLER void name_task(std::uintptr_t sp, ThreadStack& stack) {
@@ -129,12 +143,36 @@ WEFT_IN_HANDLER void on_signal(int, siginfo_t*, void* raw) {
   seam::futex_wake(request.phase, 1);
 }
 
+[[gnu::noinline]] _Unwind_Reason_Code note_caller(_Unwind_Context*, void* data) {
+  *static_cast<std::uintptr_t*>(data) = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  return _URC_NO_REASON;
+}
+
+Code code_around(std::uintptr_t address) {
+  Code code{address, address};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& found = *static_cast<Code*>(data);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& part = object->dlpi_phdr[i];
+          const std::uintptr_t low = object->dlpi_addr + part.p_vaddr;
+          if (part.p_type != PT_LOAD || found.low < low || found.low >= low + part.p_memsz) continue;
+          found = {low, low + part.p_memsz};
+          return 1;
+        }
+        return 0;
+      },
+      &code);
+  return code;
+}
+
 // [TSTK-4]
 void prepare_unwinder() {
   static bool done = false;  // guarded by request_mutex
   if (std::exchange(done, true)) return;
-  ThreadStack unused;
-  _Unwind_Backtrace(on_frame, &unused);
+  std::uintptr_t inside = 0;
+  _Unwind_Backtrace(note_caller, &inside);
+  unwinder = code_around(inside);
 }
 
 bool install_handler() {

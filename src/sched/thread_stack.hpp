@@ -9,6 +9,9 @@
 //            switch they lie: then the frame pointers are followed instead, by reads that may fail.
 //   [TSTK-4] The unwinder sets itself up when it is first used, once in the process, and whoever comes meanwhile waits.
 //            A handler that interrupts just that would wait for its own thread: so the asker uses it first.
+//   [TSTK-5] A thread that throws may stand where the unwinder fills its own frame with the registers of who catches:
+//            who unwinds from there reads a return address that belongs to another frame. So the unwinder's frames are
+//            never unwound: then, too, the frame pointers are followed.
 // Threads: any, but not from a signal handler.
 #pragma once
 

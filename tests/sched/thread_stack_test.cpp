@@ -57,6 +57,11 @@ bool answers(long tid, ThreadStack& stack) {
   ++value;
 }
 
+[[gnu::noinline]] int throw_deep(int depth) {
+  if (depth == 0) throw depth;
+  return throw_deep(depth - 1) + 1;
+}
+
 // Two frames of one size: ASan would give the second the place of the first, had it been taken for free.
 [[gnu::noinline]] int use_a_frame() {
   int one = 0;
@@ -87,9 +92,13 @@ TEST_CASE("thread stack: one that is asked in the middle of a switch answers; it
   std::atomic<bool> stop{false};
   std::thread switcher([&] {
     tid = sys::gettid();
+    Fiber old([] {
+      for (;;) weft::yield();
+    });
     while (!stop) {
       Fiber fresh([] {});  // it begins with a frame pointer of 0
       (void)fresh.resume();
+      for (int i = 0; i < 20; ++i) (void)old.resume();
     }
   });
   while (tid == 0) std::this_thread::yield();
@@ -98,6 +107,28 @@ TEST_CASE("thread stack: one that is asked in the middle of a switch answers; it
   for (int i = 0; i < 5000; ++i) answers += take_thread_stack(tid, patience, stack);
   stop = true;
   switcher.join();
+  CHECK(answers > 0);
+}
+
+TEST_CASE(
+    "thread stack: one that is asked in the middle of a throw answers; the frames being installed are not believed") {
+  std::atomic<long> tid{0};
+  std::atomic<bool> stop{false};
+  std::thread thrower([&] {
+    tid = sys::gettid();
+    while (!stop) {
+      try {
+        throw_deep(3);
+      } catch (const int&) {  // NOLINT(bugprone-empty-catch): only the way there matters
+      }
+    }
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadStack stack;
+  int answers = 0;
+  for (int i = 0; i < 5000; ++i) answers += take_thread_stack(tid, patience, stack);
+  stop = true;
+  thrower.join();
   CHECK(answers > 0);
 }
 
