@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
 #include "sched/universe.hpp"
 #include "weft/channel.hpp"
 #include "weft/cond_var.hpp"
@@ -47,8 +48,10 @@ void everywhere(const std::function<void(weft::Runtime&)>& body) {
     }
 }
 
-// Everybody is stuck; the report holds all of these.
+// Everybody is stuck; the report holds all of these. An emulator has threads of its own in our process, which nobody
+// knows: there the program would be reported, and go on to wait.
 void is_reported(const std::function<void()>& program, const std::vector<string>& parts) {
+  if (emulated()) return;
   everywhere([&](weft::Runtime& runtime) {
     string report;
     try {
