@@ -162,6 +162,9 @@ const Register m6{{.name = "mutant: mutex forgets those behind the one that leav
 const Register m7{{.name = "mutant: mutex comes back and keeps WOKEN",
                    .run = counts<mutants::mutex_woken_stays::Kit::MutexRules, 2, 2>,
                    .fails = Verdict::deadlock}};
+const Register m8{{.name = "mutant: mutex guesses that nobody has to be woken [MTX-6]",
+                   .run = counts<mutants::mutex_guesses_queued::Kit::MutexRules, 3, 1>,
+                   .fails = Verdict::deadlock}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify

@@ -18,6 +18,8 @@
 //   [MTX-4] The exchange that frees it is the last access of unlock() if nobody waits; else the unlocking of `lock_`
 //           is, before which whoever was claimed has not run.
 //   [MTX-5] The holder is information: nobody compares it with who unlocks.
+//   [MTX-6] `beside_` is a guess at QUEUED and WOKEN, so that one exchange is enough beside waiters, too; the exchange
+//           decides. It is corrected by who has guessed wrong, while the mutex is held.
 // Threads: any.
 // Rejected: handing over always (each unlock is a switch: ten times slower when held briefly); waking without WOKEN
 // (each unlock of a barger wakes one more, who finds it held).
@@ -42,10 +44,10 @@ class MutexCoreOf {
 
   // Null: a thread that has never waited.
   [[gnu::always_inline]] bool try_lock(const Task* me) {
-    std::uint64_t now = 0;
+    std::uint64_t now = beside_;
     // [LP mutex locked] acquire: what the last holder wrote
-    if (word_.compare_exchange_strong(now, bits_of(me) | held, std::memory_order_acquire, std::memory_order_relaxed))
-        [[likely]]
+    if (word_.compare_exchange_strong(now, now | bits_of(me) | held, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) [[likely]]
       return true;
     return try_barge(now, me, 0);
   }
@@ -55,9 +57,10 @@ class MutexCoreOf {
   // Whoever is claimed is delivered by deliver_wake(Task*), found where Task lives. `guess`: who has probably locked
   // it; a load of the word right after the exchange that wrote it would cost as much as a quarter of the pair.
   [[gnu::always_inline]] void unlock(const Task* guess = nullptr) {
-    std::uint64_t now = bits_of(guess) | held;
-    // [LP mutex unlocked] nobody waits; release: what its holder wrote [MTX-4]
-    if (!word_.compare_exchange_strong(now, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+    const std::uint64_t rest = beside_;  // QUEUED alone never: nobody would be on the way
+    std::uint64_t now = bits_of(guess) | held | rest;
+    // [LP mutex unlocked] nobody waits, or who does is on the way; release: what its holder wrote [MTX-4]
+    if (!word_.compare_exchange_strong(now, rest, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
       unlock_as(now);
   }
 
@@ -127,15 +130,24 @@ class MutexCoreOf {
   bool try_barge(std::uint64_t now, const Task* me, std::uint64_t mine) {
     while (!(now & held)) {
       if (word_.compare_exchange_weak(now, (now & ~mine) | bits_of(me) | held, std::memory_order_acquire,
-                                      std::memory_order_relaxed))
+                                      std::memory_order_relaxed)) {
+        guess_beside(now & ~mine);
         return true;
+      }
     }
     return false;
+  }
+
+  // By the holder [MTX-4]. Without somebody on the way the next unlock has to look, which the wrong guess makes it do.
+  void guess_beside(std::uint64_t now) {
+    const std::uint64_t rest = now & woken ? now & (queued | woken) : 0;
+    if (rest != beside_) beside_ = rest;
   }
 
   // The word is not what was guessed: another's, or somebody waits.
   [[gnu::noinline]] void unlock_as(std::uint64_t now) {
     while ((now & (queued | woken)) != queued) {
+      guess_beside(now);
       // [LP mutex unlocked beside a waiter] who is on the way already; release: what its holder wrote
       if (word_.compare_exchange_weak(now, now & (queued | woken), std::memory_order_release,
                                       std::memory_order_relaxed))
@@ -170,6 +182,7 @@ class MutexCoreOf {
   }
 
   seam::Atomic<std::uint64_t> word_{0};
+  seam::Guessed<std::uint64_t> beside_ = 0;
   WaitListOf<Task> list_;  // guarded by lock_
   seam::SpinLock lock_;
 };
