@@ -83,7 +83,7 @@ WEFT_IN_HANDLER void follow_frame_pointers(const Registers& at, ThreadStack& sta
 // Whose stack `sp` is in; null: a thread's own.
 WEFT_IN_HANDLER const FiberCore* core_at(std::uintptr_t sp) {
   const unsigned shift = sp >> address_bits == 0 ? slot_shift_of[sp >> chunk_shift] : 0;
-  return shift != 0 ? core_of(Slot{sp >> shift << shift, shift}) : nullptr;
+  return shift != 0 ? reinterpret_cast<const FiberCore*>(slot_ceiling(sp, shift) - sizeof(FiberCore)) : nullptr;
 }
 
 // Stands the thread in a call of the kernel? It is interrupted behind that instruction, or at it, to make it again.
@@ -129,7 +129,9 @@ WEFT_IN_HANDLER void drop_frames_before(std::uintptr_t pc, ThreadStack& stack) {
 WEFT_IN_HANDLER void on_signal(int, siginfo_t*, void* raw) {
   if (request.tid.load(std::memory_order_relaxed) != sys::gettid()) return;
   std::uint32_t expected = asked;
-  if (!request.phase.compare_exchange_strong(expected, filling, std::memory_order_acquire)) return;
+  // Both orders, because the function that would derive the second has a local of its own (base/in_handler.hpp).
+  if (!request.phase.compare_exchange_strong(expected, filling, std::memory_order_acquire, std::memory_order_acquire))
+    return;
   const Registers at = registers_of(raw);
   ThreadStack& stack = request.answer;
   stack.count = 0;
