@@ -521,10 +521,12 @@ TEST_CASE("future: a case of select, won once it has ended, beside a channel and
     CHECK(answer.await() == 42);
     CHECK(select(op::await(answer), op::otherwise()).index() == 0);  // over: at once
     // An op that is moved after a select, and used again.
-    Future<void> nothing = async([] { sleep(200us); });
+    SyncEvent done;
+    Future<void> nothing = async([&] { done.wait(); });
     auto one = op::await(nothing);
     CHECK(select(one, op::otherwise()).index() == 1);
     Op<std::monostate> held(std::move(one));
+    done.set();
     CHECK(select(held, op::recv(never)).index() == 0);
     // What ended it comes out; a cancelled select leaves the future alone.
     Future<int> bad = async([]() -> int { throw std::runtime_error("inside"); });
