@@ -18,6 +18,6 @@ foreach(engine epoll uring)
   add_test(NAME full.net.load.${engine}
     COMMAND ${WEFT_PYTHON} ${clients}/load.py $<TARGET_FILE:example_15_http_server> --engine ${engine}
             --minutes ${WEFT_LOAD_MINUTES})
-  set_tests_properties(full.net.load.${engine} PROPERTIES LABELS full TIMEOUT 3600 RUN_SERIAL ON
+  set_tests_properties(full.net.load.${engine} PROPERTIES LABELS "full;minutes" TIMEOUT 3600 RUN_SERIAL ON
     SKIP_RETURN_CODE 77)
 endforeach()

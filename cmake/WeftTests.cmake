@@ -57,7 +57,8 @@ endforeach()
 # The replicated log of the examples is tried with more seeds there.
 target_include_directories(weft_sim_tests PRIVATE ${PROJECT_SOURCE_DIR}/examples)
 
-# tests/stress/NAME.cpp: a storm, five seconds of each kind here; `NAME --seconds N --seed N` runs longer, or again.
+# tests/stress/NAME.cpp: a storm, five seconds of each kind, and ten minutes of all of them with --full;
+# `NAME --seconds N --seed N` runs longer, or again.
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/stress/*.cpp)
 foreach(file IN LISTS files)
   get_filename_component(name ${file} NAME_WE)
@@ -74,6 +75,10 @@ foreach(file IN LISTS files)
     add_test(NAME stress.${name}.${kind} COMMAND ${name} --kind ${kind} --seconds 5)
     set_tests_properties(stress.${name}.${kind} PROPERTIES LABELS unit TIMEOUT 300)
   endforeach()
+  list(LENGTH kinds count)
+  math(EXPR seconds "600 / ${count}")
+  add_test(NAME full.stress.${name} COMMAND ${name} --kind all --seconds ${seconds} --workers 8)
+  set_tests_properties(full.stress.${name} PROPERTIES LABELS "full;minutes" TIMEOUT 1800)
 endforeach()
 
 include(WeftPrograms)

@@ -8,9 +8,11 @@
 #:   valgrind    the unit tests of the plain build under memcheck
 #:   aarch64     the same as asan, cross-compiled, under qemu
 #:   same_bytes  how each test case ends and what each example writes: the same on x86-64 and aarch64
-#:   long        gdb, each header alone, the analyzer, migration by other compilers and flags, a million fibers, HTTP load
+#:   explore     the explorer's scenarios, each by 100,000 executions of a random walk and of PCT, with a seed of the day
+#:   long        gdb, each header alone, the analyzer, migration by other compilers and flags, a million fibers
+#:   minutes     storms on the scheduler and on every way to wait, HTTP load on both engines: ten minutes of each
 
-STAGES=(plain clang asan tsan valgrind aarch64 same_bytes long)
+STAGES=(plain clang asan tsan valgrind aarch64 same_bytes explore long minutes)
 
 made() { configure "$1" && build "$1"; }
 
@@ -31,7 +33,9 @@ stage_tsan() { export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1; suit
 stage_valgrind() { made dev; source "$ROOT/tools/dev/valgrind.sh"; }
 stage_aarch64() { suite_of aarch64; }
 stage_same_bytes() { made dev; made aarch64; source "$ROOT/tools/dev/same_bytes.sh"; }
-stage_long() { made dev; run_ctest dev -L '^full$'; }
+stage_explore() { configure verify; build verify weft_verify; source "$ROOT/tools/dev/explore.sh"; }
+stage_long() { made dev; run_ctest dev -L '^full$' --label-exclude '^minutes$'; }
+stage_minutes() { made dev; run_ctest dev -L '^minutes$'; }
 
 known_stages() {
   local stage
