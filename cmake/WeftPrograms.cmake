@@ -49,14 +49,17 @@ foreach(floor io net)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
 endforeach()
 
-# weft_full_test(FILE): the cases of a file once more, at the size that ./dev test --full asks for.
-function(weft_full_test noun)
-  add_test(NAME full.fiber.${noun}
-    COMMAND weft_fiber_tests --source-file=*/tests/fiber/${noun}_test.cpp --no-intro)
-  set_tests_properties(full.fiber.${noun} PROPERTIES LABELS full TIMEOUT 1200 ENVIRONMENT WEFT_TEST_FULL=1 RUN_SERIAL ON)
+# weft_full_test(FLOOR FILE): the cases of a file once more, at the size and with the times that ./dev test --full asks for.
+function(weft_full_test floor noun)
+  set(name full.${floor}.${noun})
+  add_test(NAME ${name} COMMAND weft_${floor}_tests --source-file=*/tests/${floor}/${noun}_test.cpp --no-intro)
+  set_tests_properties(${name} PROPERTIES LABELS full TIMEOUT 1200 ENVIRONMENT WEFT_TEST_FULL=1 RUN_SERIAL ON)
 endfunction()
-weft_full_test(million)
-weft_full_test(stack)
+weft_full_test(fiber million)
+weft_full_test(fiber stack)
+weft_full_test(sched sysmon)
+weft_full_test(sched elastic)
+weft_full_test(sched cores)
 
 function(weft_variant name program compiler flags)
   add_test(NAME ${name}
