@@ -28,15 +28,31 @@ FiberCore* deepest(FiberCore* fiber) {
   return fiber;
 }
 
+namespace {
+
+// A thread's own core. Of another thread it may be gone: only its address is looked at.
+bool of_thread(const FiberCore* core) {
+  return slot_shift_of[reinterpret_cast<std::uintptr_t>(core) >> chunk_shift] == 0;
+}
+
+bool is_root(const FiberCore* core) {
+  return of_thread(core) || (core->flags & flag_root);
+}
+
+}  // namespace
+
 FiberCore* outermost(FiberCore* fiber) {
-  while (FiberCore* parent = fiber->parent) fiber = parent;
+  while (!of_thread(fiber)) {
+    FiberCore* parent = fiber->parent;
+    if (parent == nullptr) break;
+    fiber = parent;
+  }
   return fiber;
 }
 
 bool frozen(const FiberCore& fiber) {
   if (fiber.state != State::alive || fiber.child == nullptr) return false;
-  const FiberCore* top = outermost(const_cast<FiberCore*>(&fiber));
-  return !(top->flags & flag_root);
+  return !is_root(outermost(const_cast<FiberCore*>(&fiber)));
 }
 
 const Event& event_of(const FiberCore& core) {
@@ -73,7 +89,7 @@ struct Held {
 // otherwise says who has it.
 Held claim_chain(FiberCore* self, FiberCore* fiber) {
   FiberCore* top = outermost(fiber);
-  if ((top->flags & flag_root)) {
+  if (is_root(top)) {
     if (top == self->root)
       refuse(FiberErrc::alive, *fiber,
              "is running, further up this chain; a fiber cannot resume itself or its callers");
@@ -110,10 +126,10 @@ void adopt_chain(FiberCore* self, FiberCore* fiber) {
 }
 
 // May `fiber`, a part of the chain that begins with `top`, see the bindings that it shares when `root`'s thread runs
-// it? The holder must be of that thread, or come along. (A root may be gone: only its address is looked at.)
+// it? The holder must be of that thread, or come along.
 bool shares_within(const FiberCore* root, const FiberCore* top, const FiberCore* fiber) {
   const FiberCore* holder = fiber->shared_with;
-  if (slot_shift_of[reinterpret_cast<std::uintptr_t>(holder) >> chunk_shift] == 0) return holder == root;
+  if (of_thread(holder)) return holder == root;
   if (holder->root == root) return true;
   for (const FiberCore* f = top; f != fiber; f = f->child)
     if (f == holder) return true;
