@@ -60,10 +60,12 @@ long KernelRing::open(unsigned entries, unsigned completions) {
       sys::mmap(nullptr, rings_size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQ_RING);
   if (sys::is_error(rings)) return rings;
   rings_ = reinterpret_cast<void*>(rings);
+  (void)sys::madvise(rings_, rings_size_, MADV_DONTFORK);  // a child would move the parent's
   const long places =
       sys::mmap(nullptr, entries_size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQES);
   if (sys::is_error(places)) return places;
   entries_ = reinterpret_cast<io_uring_sqe*>(places);
+  (void)sys::madvise(entries_, entries_size_, MADV_DONTFORK);
   auto* base = static_cast<char*>(rings_);
   const auto word = [&](unsigned offset) { return reinterpret_cast<unsigned*>(base + offset); };
   sq_head_ = word(params.sq_off.head);

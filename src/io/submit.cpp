@@ -11,6 +11,7 @@
 #include "io/lookup.hpp"
 #include "io/thread_bell.hpp"
 #include "sched/director.hpp"
+#include "sched/fork.hpp"
 #include "sched/io_door.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
@@ -136,6 +137,7 @@ IoResult io_submit(RuntimeCore& runtime, IoRequest& request) {
   if (this_worker() == nullptr) return submit_on_thread(request);
   const IoWay way = way_of(request.op);
   if (way == IoWay::at_once) return at_once(request);
+  refuse_if_forked(*task_here()->root);  // its engine would be the parent's
   if (!may_begin(*task_here(), request.quiet)) return IoResult::failed(ECANCELED);
   if (request.op == IoOp::resolve) return resolve_by_system(&runtime, request);
   long error = 0;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "weft/blocking.hpp"
 #include "weft/channel.hpp"
 #include "weft/nursery.hpp"
+#include "weft/pipe.hpp"
 #include "weft/runtime.hpp"
 #include "weft/wait.hpp"
 
@@ -52,6 +54,22 @@ int main(int argc, char** argv) {
       tell(forked([&] { (void)channel.recv(); }));
     });
   }
+  if (what == "read") {
+    // The engine is the parent's: a child that asked it would have its answer written to an address of the parent.
+    return weft::run(two_workers(), [] {
+      weft::Pipe pipe = weft::make_pipe();
+      char byte = 0;
+      const int status = forked([&] { (void)pipe.reader.read({&byte, 1}); });
+      weft::with_nursery([&](weft::Nursery& n) {
+        n.start([&] {
+          weft::sleep(std::chrono::milliseconds(1));
+          pipe.writer.write_all("x");
+        });
+        if (pipe.reader.read({&byte, 1}) != 1 || byte != 'x') std::puts("the parent has read something else");
+      });
+      tell(status);
+    });
+  }
   if (what == "end") {
     // The child comes back from fork() and its task ends like any other.
     return weft::run(two_workers(), [] {
@@ -71,7 +89,11 @@ int main(int argc, char** argv) {
     });
   }
   auto runtime = std::make_unique<weft::Runtime>(two_workers());
-  runtime->run([] {});
+  runtime->run([&] {
+    weft::Pipe pipe = weft::make_pipe();  // it has an engine now
+    char byte = 0;
+    (void)pipe.reader.read_result({&byte, 1}, std::chrono::steady_clock::now());
+  });
   if (what == "thread_recv") {
     weft::Channel<int> channel;
     return tell(forked([&] { (void)channel.recv(); }));
@@ -82,6 +104,6 @@ int main(int argc, char** argv) {
     runtime.reset();
     return tell(forked([] { weft::run(two_workers(), [] { weft::yield_now(); }); }));
   }
-  std::puts("usage: forking yield|recv|end|exec|thread_recv|run|destroy|none");
+  std::puts("usage: forking yield|recv|read|end|exec|thread_recv|run|destroy|none");
   return 2;
 }
