@@ -143,6 +143,7 @@ class Channel {
 
   // For the library's own floors.
   detail::ChannelCore<T>& core() { return core_; }
+  detail::Overflow overflow() { return {mode_, &dropped_}; }
 
  private:
   // Before the operation, so that it is done xor cancelled.

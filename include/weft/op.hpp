@@ -3,10 +3,11 @@
 // select() (weft/select.hpp).
 //
 //   op::recv(ch)           a value, or nothing if closed and drained          std::optional<T>
-//   op::send(ch, value)    sent, or closed; the op owns the value             SendStatus
+//   op::send(ch, value)    sent, closed, or dropped; the op owns the value    SendStatus
 //   op::send_from(ch, v)   the same, from a variable of the caller            SendStatus
 //   op::join(task)         the task has ended; throws what ended it           T, or std::monostate
 //   op::await(future)      the same of a future: weft/future_op.hpp           const T*, or std::monostate
+//   op::readable(stream)   there is something to read: weft/ready_op.hpp      std::uint32_t: IoReady
 //   op::event(e)           the event is set                                   op::Set
 //   op::timeout(span)      so long after the select began                     op::TimedOut
 //   op::at(time)           at that time                                       op::TimedOut
@@ -66,13 +67,13 @@ template <class T>
 class Send : public detail::SingleOp<detail::SendCase<T>, SendStatus> {
  public:
   Send(Channel<T>& channel, T value)
-      : Send::SingleOp(std::in_place, channel.core(), value_), value_(std::move(value)) {}
+      : Send::SingleOp(std::in_place, channel.core(), value_, channel.overflow()), value_(std::move(value)) {}
   Send(Send&& other) noexcept : Send::SingleOp(std::move(other)), value_(std::move(other.value_)) {}
   void collect(detail::SelectCase** into) {
     this->case_.aim_at(value_);
     Send::SingleOp::collect(into);
   }
-  SendStatus result(std::size_t) { return detail::status_of(this->case_.offered); }
+  SendStatus result(std::size_t) { return this->case_.status(); }
   // Still the one that was given, unless it was sent.
   T& value() { return value_; }
 
@@ -88,8 +89,9 @@ Send<T> send(Channel<T>& channel, std::type_identity_t<T> value) {
 template <class T>
 class SendFrom : public detail::SingleOp<detail::SendCase<T>, SendStatus> {
  public:
-  SendFrom(Channel<T>& channel, T& value) : SendFrom::SingleOp(std::in_place, channel.core(), value) {}
-  SendStatus result(std::size_t) { return detail::status_of(this->case_.offered); }
+  SendFrom(Channel<T>& channel, T& value)
+      : SendFrom::SingleOp(std::in_place, channel.core(), value, channel.overflow()) {}
+  SendStatus result(std::size_t) { return this->case_.status(); }
 };
 template <class T>
 SendFrom<T> send_from(Channel<T>& channel, T& value) {

@@ -32,6 +32,8 @@ class Stream {
   int fd() const { return descriptor_.fd(); }
   void close();  // EBADF: it was closed before
   IoResult close_result() noexcept { return descriptor_.close(); }
+  // For perform_io: a request of one's own about this stream, whatever becomes of its descriptor's number.
+  IoRequest request(IoOp op) const { return descriptor_.request(op); }
 
   // At least one byte, unless there is no room; 0: the end.
   std::size_t read(Room room) { return read_until(room, never); }

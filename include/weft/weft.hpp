@@ -46,6 +46,7 @@
 #include "weft/print.hpp"
 #include "weft/process.hpp"
 #include "weft/race.hpp"
+#include "weft/ready_op.hpp"
 #include "weft/registry.hpp"
 #include "weft/resolve.hpp"
 #include "weft/result.hpp"

@@ -212,6 +212,33 @@ TEST_CASE("select: timeout, otherwise, event, join beside a channel, each won on
   });
 }
 
+TEST_CASE("select: a send to a full channel that drops never waits, and says what it did [N-030] [W-051]") {
+  in_each_universe([](const Universe&) {
+    Channel<std::unique_ptr<int>> newest(1, weft::ChannelMode::drop_old);
+    Channel<std::unique_ptr<int>> oldest(1, weft::ChannelMode::drop_new);
+    Channel<std::unique_ptr<int>> nothing(0, weft::ChannelMode::drop_old);
+    Channel<int> never;
+    const auto put = [&](Channel<std::unique_ptr<int>>& channel, int value) {
+      auto send = op::send(channel, std::make_unique<int>(value));
+      const auto got = weft::select(send, op::recv(never));
+      REQUIRE(got.index() == 0);
+      CHECK((std::get<0>(got) == SendStatus::sent) == (send.value() == nullptr));
+      return std::get<0>(got);
+    };
+    CHECK(put(newest, 1) == SendStatus::sent);
+    CHECK(put(newest, 2) == SendStatus::sent);
+    CHECK(newest.dropped() == 1);
+    CHECK(**newest.recv() == 2);
+    CHECK(put(oldest, 1) == SendStatus::sent);
+    CHECK(put(oldest, 2) == SendStatus::dropped);
+    CHECK(oldest.dropped() == 1);
+    CHECK(**oldest.recv() == 1);
+    CHECK(put(nothing, 1) == SendStatus::dropped);
+    newest.close();
+    CHECK(put(newest, 3) == SendStatus::closed);
+  });
+}
+
 TEST_CASE("select: every pair of kinds, each side ready once [N-030]") {
   weft::run([] {
     // kind: 0 recv, 1 send, 2 join, 3 event, 4 timeout, 5 otherwise

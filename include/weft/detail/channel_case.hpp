@@ -37,13 +37,18 @@ template <class T, class Task>
 class SendCaseOf final : public SelectCaseOf<Task> {
  public:
   // `value` stays where it is; it is moved from if the case wins and the channel takes it.
-  SendCaseOf(ChannelCoreOf<T, Task>& core, T& value) : core_(&core), value_(&value) {}
+  SendCaseOf(ChannelCoreOf<T, Task>& core, T& value, Overflow overflow = {})
+      : core_(&core), value_(&value), overflow_(overflow) {}
 
-  bool looks_ready() const final { return core_->looks_sendable(); }
+  bool looks_ready() const final { return overflow_.mode != ChannelMode::block || core_->looks_sendable(); }
   seam::SpinLock* lock() final { return &core_->lock(); }
   bool look(Task*& woken) final {
-    offered = core_->offer(*value_, woken);
-    return offered != Offered::full;
+    offered = overflow_.mode == ChannelMode::drop_old ? core_->offer_over_oldest(*value_, old_, woken)
+                                                      : core_->offer(*value_, woken);
+    if (overflow_.mode == ChannelMode::block) return offered != Offered::full;
+    // relaxed: a counter
+    if (old_ || offered == Offered::full) overflow_.dropped->fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
   void link(Task& task) final { core_->link_sender_parking(*value_, task, this->node); }
   void unlink() final { core_->unlink_sender(this->node); }
@@ -52,11 +57,20 @@ class SendCaseOf final : public SelectCaseOf<Task> {
   typename SelectCaseOf<Task>::About about() const final { return {"send", core_, nullptr, core_->last_receiver}; }
 
   void aim_at(T& value) { value_ = &value; }
+  // Once it has won.
+  SendStatus status() {
+    old_.reset();
+    return offered == Offered::sent     ? SendStatus::sent
+           : offered == Offered::closed ? SendStatus::closed
+                                        : SendStatus::dropped;
+  }
   Offered offered = Offered::full;
 
  private:
   ChannelCoreOf<T, Task>* core_;
   T* value_;
+  Overflow overflow_;
+  std::optional<T> old_;  // made room; destroyed without the lock
 };
 
 // For scenarios and their broken twins.

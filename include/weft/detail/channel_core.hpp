@@ -36,11 +36,18 @@
 #include <string>
 #include <utility>
 
+#include "weft/channel_status.hpp"
 #include "weft/detail/point.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/wait_list.hpp"
 
 namespace weft::inline v0::detail {
+
+// What a channel does with a value for which there is no room. `dropped`: only where it does not wait.
+struct Overflow {
+  ChannelMode mode = ChannelMode::block;
+  seam::Atomic<std::uint64_t>* dropped = nullptr;  // a counter
+};
 
 enum class [[nodiscard]] Offered : std::uint8_t { sent, full, closed };
 enum class [[nodiscard]] Got : std::uint8_t { value, empty, closed };
@@ -218,6 +225,10 @@ class ChannelCoreOf {
   // --- The oldest makes room. `old` gets it, to be destroyed after the lock.
   Offered send_over_oldest(T& value, std::optional<T>& old, Task*& woken) {
     const std::lock_guard guard(lock_);
+    return offer_over_oldest(value, old, woken);
+  }
+  // Under the lock.
+  Offered offer_over_oldest(T& value, std::optional<T>& old, Task*& woken) {
     const Offered offered = offer(value, woken);
     if (offered != Offered::full || buffer_.capacity() == 0) return offered;
     old.emplace(std::move(buffer_.front()));

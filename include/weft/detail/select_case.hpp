@@ -22,10 +22,6 @@ using RecvCase = RecvCaseOf<T, TaskCore>;
 template <class T>
 using SendCase = SendCaseOf<T, TaskCore>;
 
-inline SendStatus status_of(Offered offered) {
-  return offered == Offered::sent ? SendStatus::sent : SendStatus::closed;
-}
-
 // A case without an object.
 class ObjectlessCase : public SelectCase {
  public:
