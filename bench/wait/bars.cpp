@@ -20,6 +20,8 @@ const Register bars[] = {
     Register(limit("mpmc_4x4", "M/s", 70, false)),
     Register(limit("select2", "ns", 90, true)),
     Register(limit("select8", "ns", 180, true)),
+    Register(limit("mutex_1w", "ns", 6, true)),
+    Register(limit("mutex_2w", "ns", 12, true)),
     // Go's on the machine of the bars: 734, 158, 176, 265, 280, 24.7, 13.8, 206, 503, 6.2, 29.5.
     Register(against_go("wait", "skynet_chan_2w", 150.0 / 734)),
     Register(against_go("wait", "ring_1w", 60.0 / 158)),

@@ -7,6 +7,7 @@
 //
 // A Future that is destroyed before its task has ended asks it to stop and waits for its end: no task outlives its
 // Future, unless detach() says so. A failure that nobody awaited is printed with its trace, and the run exits non-zero.
+// What several await and a failure ends is one exception object for all of them: look at it, do not change it [HC10].
 // Written over Io alone: the same source runs in a runtime, on a plain thread (BlockingIo: f runs inside async) and
 // under an Io of yours. The Io must outlive its futures. Threads: await, done, status, cancel: any number at a time.
 // Moving, detaching, destroying: one, and nobody else.

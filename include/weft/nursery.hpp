@@ -63,6 +63,12 @@ class Nursery {
   // Asks everything in it to stop, the body included.
   void cancel() { detail::request_scope(core_.scope, CancelReason::user); }
   bool cancelled() const { return core_.scope.requested.load(std::memory_order_relaxed) != 0; }
+  // When everything in it is cancelled, by its own deadline; max(): never. How long is left, by any around the caller:
+  // time_left(). To limit how many run at a time: map_limited, or a Semaphore.
+  std::chrono::steady_clock::time_point deadline() const {
+    if (core_.scope.deadline == seam::no_deadline) return std::chrono::steady_clock::time_point::max();
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(core_.scope.deadline));
+  }
 
   // For the library's own floors.
   explicit Nursery(detail::NurseryCore& core) : core_(core) {}

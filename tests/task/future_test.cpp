@@ -160,7 +160,7 @@ TEST_CASE("future: void, references and things that cannot be copied [X-034]") {
   });
 }
 
-TEST_CASE("future: any number of awaiters get the value, and the failure [X-019]") {
+TEST_CASE("future: any number of awaiters get the value, and the failure, which is one object [X-019] [HC10]") {
   in_each_universe([](const Universe&) {
     weft::SyncEvent go;
     weft::Future<std::string> good = weft::async([&] {
@@ -173,13 +173,17 @@ TEST_CASE("future: any number of awaiters get the value, and the failure [X-019]
     });
     std::atomic<int> values{0};
     std::atomic<int> failures{0};
+    std::atomic<const std::runtime_error*> seen{nullptr};
+    std::atomic<bool> several{false};
     weft::with_nursery([&](weft::Nursery& n) {
       for (int i = 0; i < 10; ++i) {
         n.start([&] { values += good.await() == "one value"; });
         n.start([&] {
           try {
             bad.await();
-          } catch (const std::runtime_error&) {
+          } catch (const std::runtime_error& error) {
+            const std::runtime_error* before = seen.exchange(&error);
+            if (before != nullptr && before != &error) several = true;
             ++failures;
           }
         });
@@ -189,6 +193,7 @@ TEST_CASE("future: any number of awaiters get the value, and the failure [X-019]
     });
     CHECK(values == 10);
     CHECK(failures == 10);
+    CHECK_FALSE(several);
   });
 }
 

@@ -50,6 +50,18 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
+TEST_CASE("nursery: it says when everything in it is cancelled") {
+  in_each_universe([](const Universe&) {
+    using Time = std::chrono::steady_clock::time_point;
+    weft::with_nursery([](weft::Nursery& n) { CHECK(n.deadline() == Time::max()); });
+    const Time before = std::chrono::steady_clock::now();
+    weft::with_nursery(weft::NurseryOptions{.deadline = 1h}, [&](weft::Nursery& n) {
+      CHECK(n.deadline() >= before + 1h);
+      CHECK(n.deadline() <= std::chrono::steady_clock::now() + 1h);
+    });
+  });
+}
+
 TEST_CASE("nursery: it ends when the last child has, and not before [W-010] [W-013]") {
   in_each_universe([](const Universe& u) {
     std::atomic<int> ended = 0;
