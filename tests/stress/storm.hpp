@@ -56,6 +56,7 @@ inline Round current;
 inline std::atomic<std::uint64_t> progress{0};
 inline std::atomic<weft::detail::RuntimeCore*> watched{nullptr};
 inline unsigned most_workers = 8;
+inline bool exactly = false;  // that many in each round: --workers
 
 inline void equal(const char* what, std::uint64_t got, std::uint64_t expected) {
   if (got == expected) return;
@@ -68,6 +69,7 @@ inline void equal(const char* what, std::uint64_t got, std::uint64_t expected) {
 inline weft::RuntimeOptions some_options(Dice& dice) {
   weft::RuntimeOptions options;
   options.workers = 1 + static_cast<unsigned>(dice.below(most_workers));
+  if (exactly) options.workers = most_workers;
   options.policy = dice.one_in(4) ? weft::RuntimeOptions::Policy::global : weft::RuntimeOptions::Policy::steal;
   options.in_place = !dice.one_in(3);
   options.queue_capacity = dice.one_in(3) ? 8 : 4096;
@@ -144,9 +146,10 @@ inline int run_storms(int argc, char** argv, std::span<const Kind> kinds) {
       seconds = std::strtol(value, nullptr, 10);
     else if (option == "--seed")
       seed = std::strtoull(value, nullptr, 0);
-    else if (option == "--workers")
+    else if (option == "--workers") {
       most_workers = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
-    else if (option == "--rounds")
+      exactly = true;
+    } else if (option == "--rounds")
       rounds = std::strtoull(value, nullptr, 0);
     else if (option == "--from")
       first = std::strtoull(value, nullptr, 0);

@@ -239,7 +239,8 @@ void cancel_storm(Dice& dice) {
   equal("values that live", Value::alive, 0);
 }
 
-// --- select: over sends and receives of the same few channels, with timers; beside plain operations and a close.
+// --- select: over sends and receives of the same few channels, with timers, by tasks that are asked to stop at any
+// time and by plain threads; beside plain operations and a close.
 void select_storm(Dice& dice) {
   Books books;
   {
@@ -247,24 +248,35 @@ void select_storm(Dice& dice) {
     const std::uint64_t width = 1 + dice.below(4);
     for (std::uint64_t i = 0; i < width; ++i) channels.push_back(std::make_unique<Channel>(dice.below(3)));
     const auto some = [&channels](Dice& own) -> Channel& { return *channels[own.below(channels.size())]; };
+    const auto select_often = [&books, &some](Dice own) {
+      for (int k = 0; k < 100; ++k) {
+        Value mine(books.next.fetch_add(1));
+        const std::uint64_t number = mine.number();
+        try {
+          auto got = weft::select(weft::op::send_from(some(own), mine), weft::op::recv(some(own)),
+                                  weft::op::recv(some(own)), weft::op::timeout(own.span(200'000)));
+          const bool sent = got.index() == 0 && std::get<0>(got) == weft::SendStatus::sent;
+          if (sent) books.accepted.add(number);
+          if (sent == mine.holds()) equal("a value both sent and kept, or neither", 1, 0);
+          if (got.index() == 1 && std::get<1>(got)) books.got(*std::get<1>(got));
+          if (got.index() == 2 && std::get<2>(got)) books.got(*std::get<2>(got));
+        } catch (const weft::Cancelled&) {
+          if (!mine.holds()) equal("a value sent by a select that was cancelled", 1, 0);
+          throw;
+        }
+      }
+    };
     storm::Watched runtime(storm::some_options(dice));
+    std::vector<std::jthread> threads;
+    const std::uint64_t outside = dice.below(3);
+    for (std::uint64_t i = 0; i < outside; ++i)
+      threads.emplace_back([&select_often, own = Dice(dice())] { select_often(own); });
     runtime->run([&] {
       weft::with_nursery([&](weft::Nursery& n) {
+        std::vector<weft::Task<void>> selecting;
         const std::uint64_t count = 2 + dice.below(10);
         for (std::uint64_t i = 0; i < count; ++i)
-          n.start([&books, &some, own = Dice(dice())]() mutable {
-            for (int k = 0; k < 100; ++k) {
-              Value mine(books.next.fetch_add(1));
-              const std::uint64_t number = mine.number();
-              auto got = weft::select(weft::op::send_from(some(own), mine), weft::op::recv(some(own)),
-                                      weft::op::recv(some(own)), weft::op::timeout(own.span(200'000)));
-              if (got.index() == 0 && std::get<0>(got) == weft::SendStatus::sent) books.accepted.add(number);
-              if ((got.index() == 0 && std::get<0>(got) == weft::SendStatus::sent) == mine.holds())
-                equal("a value both sent and kept, or neither", 1, 0);
-              if (got.index() == 1 && std::get<1>(got)) books.got(*std::get<1>(got));
-              if (got.index() == 2 && std::get<2>(got)) books.got(*std::get<2>(got));
-            }
-          });
+          selecting.push_back(n.spawn([&select_often, own = Dice(dice())] { select_often(own); }));
         const std::uint64_t plain = dice.below(4);
         for (std::uint64_t i = 0; i < plain; ++i)
           n.start([&books, &some, own = Dice(dice()), sends = dice.one_in(2)]() mutable {
@@ -284,8 +296,13 @@ void select_storm(Dice& dice) {
             weft::sleep(own.span(3'000'000));
             some(own).close();
           });
+        for (std::uint64_t stops = dice.below(count); stops > 0; --stops) {
+          weft::sleep(dice.span(300'000));
+          selecting[dice.below(count)].cancel();
+        }
       });
     });
+    threads.clear();
     for (const auto& channel : channels) drain(*channel, books);
   }
   books.received.same_as(books.accepted);
