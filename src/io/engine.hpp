@@ -22,6 +22,8 @@ class Engine : public Poller {
   // A request that may wait: way_of is readable, writable or file. The task has been asked whether it is cancelled.
   virtual IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) = 0;
   virtual const char* name() const = 0;
+  // How often completions were found that had no room in their ring, and were kept by the kernel.
+  virtual std::uint64_t overflows() const { return 0; }
 };
 
 // The engine of the runtime, or null with the negated error number of its set-up.

@@ -8,6 +8,8 @@
 //           event that comes in between counts.
 //   [EPO-2] A descriptor that is not ours (issue 0) is asked for anew at each wait: whoever owns it may have closed it
 //           and opened another under its number.
+//   [EPO-3] That a short transfer was the last is a guess (a message that carried descriptors ends a read early, no
+//           memory a write): who waits because of it alone tries again after 50 ms, once.
 // Relaxed: which engine watches a descriptor is told by its own value; a registration too many does no harm.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,6 +27,7 @@ namespace {
 
 constexpr std::uint32_t watched = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr std::uint64_t bell_mark = ~std::uint64_t{0};
+constexpr std::int64_t guess_ns = 50'000'000;
 
 seam::Atomic<std::uint64_t> next_engine{1};
 
@@ -50,7 +53,8 @@ class EpollEngine final : public Engine {
 
  private:
   long watch(FdEntry& entry, int fd, bool owned);
-  long attempt(const IoRequest& request, FdEntry& entry, bool owned, std::uint32_t want, bool& connecting);
+  long attempt(const IoRequest& request, FdEntry& entry, std::uint32_t seen, bool owned, std::uint32_t want,
+               bool& connecting);
   IoResult wait_ready(const IoRequest& request, FdEntry& entry, std::uint32_t want, std::int64_t deadline, Raise raise);
 
   RuntimeCore& runtime_;
@@ -115,9 +119,8 @@ long EpollEngine::watch(FdEntry& entry, int fd, bool owned) {
 }
 
 // -EAGAIN: it has to wait for `want`.
-long EpollEngine::attempt(const IoRequest& request, FdEntry& entry, bool owned, std::uint32_t want, bool& connecting) {
-  const std::uint32_t seen = entry.ready.load(std::memory_order_acquire);
-  if (owned && (seen & want) == 0) return -EAGAIN;
+long EpollEngine::attempt(const IoRequest& request, FdEntry& entry, std::uint32_t seen, bool owned, std::uint32_t want,
+                          bool& connecting) {
   // Who owns it may have left it blocking.
   if (!owned && (request.op == IoOp::read || request.op == IoOp::write)) {
     const long now = ready_now(request.fd, want);
@@ -164,8 +167,11 @@ IoResult EpollEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
                              : way == IoWay::readable ? io_readable
                                                       : io_writable;
   bool connecting = false;
+  bool may_guess = entry.kind == fd_stream && runtime_.virtual_time == nullptr;
   for (;;) {
-    const long n = attempt(request, entry, owned, want, connecting);
+    const std::uint32_t seen = entry.ready.load(std::memory_order_acquire);
+    const bool guesses = owned && (seen & want) == 0;
+    const long n = guesses ? -EAGAIN : attempt(request, entry, seen, owned, want, connecting);
     if (n != -EAGAIN) return IoResult(n);
     if (owned && entry.closing()) return IoResult::failed(EBADF);
     if (request.op == IoOp::connect && !connecting) {
@@ -181,7 +187,13 @@ IoResult EpollEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
       if (refused == -EPERM) return perform_on_pool(request, raise);  // a file: always ready, and it may take its time
       return IoResult(refused);
     }
-    const IoResult end = wait_ready(request, entry, want, deadline, raise);
+    const std::int64_t look = guesses && may_guess ? seam::monotonic_ns() + guess_ns : seam::no_deadline;
+    const IoResult end = wait_ready(request, entry, want, std::min(deadline, look), raise);
+    if (end.os_error() == ETIMEDOUT && look < deadline) {
+      may_guess = false;
+      entry.ready.fetch_or(want, std::memory_order_relaxed);
+      continue;
+    }
     if (!end.ok()) return end;
   }
 }

@@ -120,4 +120,8 @@ bool KernelRing::wants_entry() const {
   return (load(sq_flags_, std::memory_order_acquire) & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) != 0;
 }
 
+bool KernelRing::overflows() const {
+  return (load(sq_flags_, std::memory_order_acquire) & IORING_SQ_CQ_OVERFLOW) != 0;
+}
+
 }  // namespace weft::inline v0::detail

@@ -40,6 +40,7 @@ class KernelRing {
   const io_uring_cqe* peek() const;  // the oldest completion, or null
   void seen();                       // it was read
   bool wants_entry() const;          // the kernel keeps completions that found no room, or that somebody has to fetch
+  bool overflows() const;            // the former
   bool polls_first() const { return polls_first_; }  // it knows IORING_RECVSEND_POLL_FIRST
 
  private:

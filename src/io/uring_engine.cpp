@@ -9,7 +9,9 @@
 //   [URI-3] ECANCELED that nobody asked for means that the thread which submitted it has ended: it is submitted again.
 //   [URI-4] A mark is an address and a number: a cancel that comes too late finds nobody.
 //   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring.
-//   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck.
+//   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck. What the kernel has
+//   no
+//           room for now is tried again by who queued it, or within a millisecond by who sleeps in the poller.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
 #include <poll.h>
@@ -39,6 +41,7 @@ namespace {
 
 constexpr unsigned gathered_enough = 32;
 constexpr std::int64_t ask_again_ns = 10'000'000;
+constexpr std::int64_t submit_again_ns = 1'000'000;
 constexpr std::uint64_t mark_of_cancel = 0;
 constexpr std::uint64_t mark_of_bell = 1;
 constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
@@ -77,21 +80,24 @@ class UringEngine final : public Engine {
   void interrupt() override;
   std::size_t reap(Chain& into) override;
   void flush() override {
-    if (ring_.unsubmitted() == 0) return;
-    const std::lock_guard guard(mutex_);
-    submit();
+    while (ring_.unsubmitted() != 0 && !try_submit()) relieve();
   }
 
   IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) override;
   const char* name() const override { return "uring"; }
   int descriptor() const override { return ring_.descriptor(); }
+  std::uint64_t overflows() const override { return overflows_.load(std::memory_order_relaxed); }
 
  private:
   enum class Asked : std::uint8_t { no, timeout, cancel, interrupt, close };
 
   template <class F>
   void push(F&& fill, bool now);
-  void submit();
+  bool submit();
+  bool try_submit() {
+    const std::lock_guard guard(mutex_);
+    return submit();
+  }
   void relieve();
   int run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise, Asked& asked);
 
@@ -99,18 +105,20 @@ class UringEngine final : public Engine {
   KernelRing ring_;
   seam::Mutex mutex_;            // of the submission ring
   std::uint16_t next_mark_ = 0;  // guarded by mutex_
+  seam::Atomic<std::uint64_t> overflows_{0};
 };
 
-// Under the mutex. What the kernel does not take now stays, for the next look.
-void UringEngine::submit() {
+// Under the mutex. False: the kernel takes no more now, and may later.
+bool UringEngine::submit() {
   while (const unsigned count = ring_.unsubmitted()) {
     const long n = ring_.enter(count, 0, nullptr);
     if (n == -EINTR) continue;
-    if (n <= 0) return;
+    if (n <= 0) return n != -EAGAIN && n != -EBUSY && n != -ENOMEM;
   }
+  return true;
 }
 
-// The submission ring is full, and the kernel takes no more before completions have been seen.
+// The kernel takes no more before completions have been seen, or has no memory.
 void UringEngine::relieve() {
   if (!role.try_pass()) return seam::yield_thread();
   Chain woken;
@@ -126,13 +134,13 @@ void UringEngine::push(F&& fill, bool now) {
       const std::lock_guard guard(mutex_);
       io_uring_sqe* place = ring_.next();
       if (place == nullptr) {
-        submit();
+        (void)submit();
         place = ring_.next();
       }
       if (place != nullptr) {
         fill(*place);
         ring_.commit();
-        if (now || ring_.unsubmitted() >= gathered_enough) submit();
+        if (now || ring_.unsubmitted() >= gathered_enough) (void)submit();
         return;
       }
     }
@@ -141,12 +149,13 @@ void UringEngine::push(F&& fill, bool now) {
 }
 
 bool UringEngine::wait(std::int64_t deadline) {
-  flush();
+  const bool all = ring_.unsubmitted() == 0 || try_submit();
   if (ring_.peek() != nullptr) return true;
   timespec span{};
-  const timespec* limit = span_until(deadline, span);
+  const std::int64_t soon = all ? deadline : std::min(deadline, seam::monotonic_ns() + submit_again_ns);
+  const timespec* limit = span_until(soon, span);
   const long n = ring_.enter(0, 1, limit);
-  return n != -ETIME;
+  return n != -ETIME || soon != deadline;
 }
 
 void UringEngine::interrupt() {
@@ -156,10 +165,12 @@ void UringEngine::interrupt() {
         sqe.user_data = mark_of_bell;
       },
       true);
+  flush();  // [POLL-3]
 }
 
 std::size_t UringEngine::reap(Chain& into) {
   std::size_t ready = 0;
+  if (ring_.overflows()) overflows_.fetch_add(1, std::memory_order_relaxed);
   if (ring_.peek() == nullptr && ring_.wants_entry()) (void)ring_.enter(0, 0, nullptr);
   while (const io_uring_cqe* completion = ring_.peek()) {
     const std::uint64_t mark = completion->user_data;

@@ -69,20 +69,24 @@ TEST_CASE("uring: a completion ring of 8 loses nothing of 10000 operations in fl
     Runtime runtime(with_engine(IoEngine::uring, count));
     runtime.run([] {
       auto [a, b] = UnixStream::make_pair();
+      std::atomic<int> begun{0};
       std::atomic<int> got{0};
       constexpr int operations = 10'000;
       with_nursery([&](Nursery& nursery) {
         for (int i = 0; i < operations; ++i) {
           nursery.start([&, &stream = b] {
             char byte = 0;
+            ++begun;
             if (stream.read({&byte, 1}) == 1) ++got;
           });
         }
-        yield_now();
+        while (begun != operations) yield_now();
         const std::string bytes(100, 'x');
         for (int i = 0; i < operations; i += 100) a.write_all(bytes);
       });
       CHECK(got == operations);
+      long error = 0;
+      CHECK(engine_of(*this_worker()->runtime, error)->overflows() > 0);
     });
   }
 }
