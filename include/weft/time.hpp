@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What: what time it is for a task, and steering a clock that does not run by itself. With RuntimeOptions::clock set to
-// virtual, time starts at 0 and moves only when no task can run, no request to the outside is under way and no
-// ExternalWait is about: then to the next deadline at once. So a sleep of an hour takes microseconds, and two runs see
-// the same times.
+// virtual, time starts at 0 and moves only when no task can run, no request to the outside is under way and nobody else
+// is known who may do something: then to the next deadline at once. So a sleep of an hour takes microseconds, and two
+// runs see the same times. Known are: an ExternalWait; a plain thread that has waited in a primitive or woken a task of
+// this runtime, unless it has ended, drives a runtime or waits in a primitive without a deadline; another runtime that
+// runs, or has a timer or a request out. A thread that has done neither yet is not known: let an ExternalWait speak for
+// it.
 //
 //   weft::RuntimeOptions options;
 //   options.clock = weft::RuntimeOptions::Clock::virtual_;

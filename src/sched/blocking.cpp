@@ -20,6 +20,7 @@
 #include "sched/dispatch.hpp"
 #include "sched/disturb.hpp"
 #include "sched/park.hpp"
+#include "sched/records.hpp"
 #include "sched/run_blocking.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scope.hpp"
@@ -59,6 +60,7 @@ void run_on_pool(BlockingPool::Job* job) {
     won = mine.waiting && task->word.claim(mine.ticket, WakeReason::data) == TaskWord::Claimed::yes;
   }
   if (won && task->word.deliver(mine.ticket) == TaskWord::Queue::you) make_ready(task, WakeReason::data);
+  drop_thread_task();  // it has nothing to do until the next job
 }
 
 // Until it is done, is told to stop (with Raise::quietly), or it is time.

@@ -147,11 +147,17 @@ constexpr unsigned helper_threads() {
 }
 
 // Is this thread the worker of some runtime just now, or the loop of one?
-bool is_in_run(const TaskView& thread) {
+bool is_in_run(const TaskCore& thread) {
   const FiberCore* root = nullptr;
   const WorkerCore* worker = nullptr;
-  return peek(&root, &thread.record->root, sizeof root) && root != nullptr &&
-         peek(&worker, &root->worker, sizeof worker) && worker != nullptr;
+  return peek(&root, &thread.root, sizeof root) && root != nullptr && peek(&worker, &root->worker, sizeof worker) &&
+         worker != nullptr;
+}
+
+// By its word and its deadline alone; what is in between is not waiting [DEAD-2].
+bool is_parked_for_ever(const TaskCore& task, const TaskMoment& now) {
+  return now.state() == TaskState::parking && now.left() && now.reason() == WakeReason::none &&
+         task.deadline.load(std::memory_order_relaxed) == seam::no_deadline;
 }
 
 // Everybody who waits, and who waits for whom.
@@ -235,7 +241,6 @@ class Waits {
     std::string how;  // it waits for the next one
   };
 
-  // By its word and its deadline alone; what is in between is not waiting [DEAD-2].
   static bool waits_for_ever(const TaskCore& task) {
     const TaskMoment now = task.word.look();
     switch (now.state()) {
@@ -246,8 +251,7 @@ class Waits {
       case TaskState::running:  // a thread's, or gather_views() finds it
         return true;
       case TaskState::parking:
-        return now.left() && now.reason() == WakeReason::none &&
-               task.deadline.load(std::memory_order_relaxed) == seam::no_deadline;
+        return is_parked_for_ever(task, now);
       default:
         return false;
     }
@@ -267,7 +271,7 @@ class Waits {
             return;
           }
           if (view.flags & task_thread) {
-            if (is_in_run(view)) return;
+            if (is_in_run(*view.record)) return;
             ++mine.waits->plain_threads_;
             if (!view.parked()) {
               mine.external = true;
@@ -408,6 +412,35 @@ class Waits {
 };
 
 }  // namespace
+
+Parties parties_beside(const RuntimeCore& runtime) {
+  struct Look {
+    const RuntimeCore& asking;
+    Parties parties;
+  } look{runtime, {}};
+  for_each_runtime(
+      [](RuntimeCore& other, void* context) {
+        auto& [asking, parties] = *static_cast<Look*>(context);
+        Standing standing;
+        add_runtime_to(standing, other);
+        mix(parties.print, standing.print);
+        if (&other == &asking) return;
+        parties.idle &= standing.quiet && other.outside.load(std::memory_order_acquire) == 0;
+        const unsigned count = other.worker_count.load(std::memory_order_acquire);
+        for (unsigned i = 0; i < count; ++i)
+          parties.idle &= other.worker(i).next_timer.load(std::memory_order_relaxed) == seam::no_deadline;
+      },
+      &look);
+  for_each_thread_task(
+      [](const TaskCore& thread, void* context) {
+        Parties& parties = static_cast<Look*>(context)->parties;
+        const TaskMoment now = thread.word.look();
+        mix(parties.print, now.bits());
+        if (!is_parked_for_ever(thread, now) && !is_in_run(thread)) parties.idle = false;
+      },
+      &look);
+  return look.parties;
+}
 
 DeadlockWatch::Verdict DeadlockWatch::examine(std::string& report) {
   const Standing before = look_at_runtimes();

@@ -26,6 +26,13 @@ void refuse_lonely_wait(const WaitInfo& info);
 
 bool external_wait_about();
 
+// What might do something to a runtime that is quiet: threads that have used a primitive, and other runtimes.
+struct Parties {
+  bool idle = true;         // all wait for ever, or are quiet, without a timer or an answer from the outside to come
+  std::uint64_t print = 0;  // equal twice: they did nothing in between
+};
+Parties parties_beside(const RuntimeCore& runtime);
+
 // Nothing of this runtime, which its driver has left, will ever run again: from now on it and its tasks count for
 // nothing. Once.
 void forget_runtime(RuntimeCore& runtime);

@@ -430,6 +430,7 @@ void make_ready(TaskCore* task, WakeReason) {
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker != nullptr && worker->runtime == &runtime) [[likely]]
     return queue_ready(runtime, worker, task);
+  if (worker == nullptr && runtime.virtual_time != nullptr) know_this_thread();
   const Visit visit(runtime.visitors);
   queue_ready(runtime, nullptr, task);
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "fiber/carrier.hpp"
 #include "sched/runtime_core.hpp"
@@ -171,16 +172,47 @@ std::uint64_t fresh_task_ids(WorkerCore* worker) {
 }
 
 namespace {
-seam::Atomic<unsigned> threads_with_task{0};  // a number to compare with
+
+struct ThreadTasks {
+  seam::Mutex mutex;
+  std::vector<const TaskCore*> all;  // guarded by mutex
+};
+
+ThreadTasks& known_threads() {
+  static ThreadTasks* the = new ThreadTasks;  // never destroyed: threads end after everything
+  return *the;
 }
+
+seam::Atomic<unsigned> threads_with_task{0};  // a number to compare with
+
+}  // namespace
 
 unsigned thread_tasks() noexcept {
   return threads_with_task.load(std::memory_order_relaxed);
 }
 
+void for_each_thread_task(void (*visit)(const TaskCore& task, void* context), void* context) {
+  ThreadTasks& known = known_threads();
+  const std::lock_guard guard(known.mutex);
+  for (const TaskCore* task : known.all) visit(*task, context);
+}
+
+void know_this_thread() noexcept {
+  try {
+    FiberCore* root = current_core()->root;
+    if (root->task == nullptr) (void)make_thread_task(root);
+  } catch (const RuntimeError&) {  // no memory: unknown it stays
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void drop_thread_task() noexcept {
+  Carrier& carrier = *current_core()->root->carrier;
+  if (carrier.root.task != nullptr && carrier.at_end != nullptr) std::exchange(carrier.at_end, nullptr)(carrier);
+}
+
 TaskCore* make_thread_task(FiberCore* root) {
   TaskCore* task = take_shared_record();
-  threads_with_task.fetch_add(1, std::memory_order_relaxed);
   task->flags = task_thread;
   ::new (task->room) seam::Atomic<std::uint32_t>(0);
   task->id = fresh_task_ids(nullptr);
@@ -191,11 +223,22 @@ TaskCore* make_thread_task(FiberCore* root) {
   task->life.store(0, std::memory_order_relaxed);
   task->word.make_fresh();
   (void)task->word.run_on(0);
+  {
+    ThreadTasks& known = known_threads();
+    const std::lock_guard guard(known.mutex);
+    known.all.push_back(task);
+    threads_with_task.fetch_add(1, std::memory_order_relaxed);
+  }
   root->task = task;
   root->carrier->at_end = [](Carrier& carrier) {
     if (carrier.root.locals != nullptr) drop_locals(&carrier.root, carrier.root.task);
-    threads_with_task.fetch_sub(1, std::memory_order_relaxed);
     TaskCore* mine = std::exchange(carrier.root.task, nullptr);
+    {
+      ThreadTasks& known = known_threads();
+      const std::lock_guard guard(known.mutex);
+      std::erase(known.all, mine);
+      threads_with_task.fetch_sub(1, std::memory_order_relaxed);
+    }
     mine->flags = 0;
     mine->word.make_free();
     give_shared_record(mine);

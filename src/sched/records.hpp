@@ -30,5 +30,11 @@ void free_record(TaskCore* task) noexcept;
 TaskCore* make_thread_task(FiberCore* root);
 // How many threads have one.
 unsigned thread_tasks() noexcept;
+// Each of them, which does not end meanwhile.
+void for_each_thread_task(void (*visit)(const TaskCore& task, void* context), void* context);
+// Makes it if there is none; without memory the thread stays unknown.
+void know_this_thread() noexcept;
+// This thread's, if it has one, goes: until its next use of a primitive nobody knows the thread.
+void drop_thread_task() noexcept;
 
 }  // namespace weft::inline v0::detail

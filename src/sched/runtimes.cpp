@@ -40,6 +40,10 @@ bool any_runtime() noexcept {
   return living.load(std::memory_order_relaxed) != 0;
 }
 
+bool several_runtimes() noexcept {
+  return living.load(std::memory_order_relaxed) > 1;
+}
+
 void for_each_runtime(void (*visit)(RuntimeCore& runtime, void* context), void* context) {
   Registry& r = registry();
   const std::lock_guard guard(r.mutex);

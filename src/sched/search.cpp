@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t spin_ns = 20'000;    // a searcher looks that long before it sleeps
 constexpr std::int64_t watch_ns = 100'000;  // the watch looks that often
 constexpr std::int64_t longest_watch_ns = 2'000'000;
+constexpr std::int64_t held_ns = 1'000'000;      // who steers looks that often for those who hold virtual time
 constexpr std::int64_t steal_ready_ns = 10'000;  // ready tasks are stolen when they would wait this long
 constexpr std::size_t steal_limit = 32;
 
@@ -327,6 +328,7 @@ void worker_loop(Worker& worker, Until until) {
         if (watches) deadline = std::min(deadline, seam::monotonic_ns() + watch);
         if (until == Until::drained) deadline = std::min(deadline, runtime.drain_deadline);
         if (until == Until::polled && !steers) deadline = std::min(deadline, limit);
+        if (steers && runtime.virtual_time->held()) deadline = std::min(deadline, seam::monotonic_ns() + held_ns);
         search.glimpse_all();
         if (worker.trace != nullptr) note(*worker.trace, TraceNote::sleeps, 0);
         seam::WaitResult result = doze(deadline);

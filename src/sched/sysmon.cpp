@@ -14,6 +14,7 @@
 #include "sched/blocking_pool.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/hand_over.hpp"
+#include "sched/records.hpp"
 #include "sched/search.hpp"
 #include "sched/task_view.hpp"
 #include "sched/thread_probe.hpp"
@@ -100,6 +101,7 @@ void Sysmon::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t heard = bell_.load(std::memory_order_acquire);
     look(seam::monotonic_ns());
+    drop_thread_task();  // who was woken here was not woken by the program
     rest(heard);
   }
   end_keeping_stacks();

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/sys.hpp"
 #include "sched/deadlock.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/io.hpp"
+#include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
+#include "sched/runtimes.hpp"
 #include "sched/search.hpp"
 #include "weft/runtime.hpp"
 #include "weft/time.hpp"
@@ -94,6 +97,17 @@ bool VirtualTime::step(std::int64_t limit, Chain& into, std::size_t& count) {
   return true;
 }
 
+void VirtualTime::hold(std::int64_t real_now) {
+  held_.store(true, std::memory_order_relaxed);
+  if (held_since_ == 0) held_since_ = real_now;
+  if (told_ || real_now - held_since_ < 1'000'000'000) return;
+  told_ = true;
+  sys::write_all(
+      2,
+      "weft: virtual time has stood for a second: another runtime is busy, or a thread that has used a "
+      "primitive of weft runs on. It moves when they have ended or wait in a primitive without a deadline\n");
+}
+
 std::int64_t time_of(const RuntimeCore& runtime) {
   return runtime.virtual_time != nullptr ? runtime.virtual_time->now() : seam::monotonic_ns();
 }
@@ -119,6 +133,15 @@ bool is_quiet(RuntimeCore& runtime) {
   return true;
 }
 
+// The looker is quiet and stays so while nobody else does anything [VT-3].
+bool party_about(RuntimeCore& runtime) {
+  if (thread_tasks() == 0 && !several_runtimes()) return false;
+  const Parties before = parties_beside(runtime);
+  if (!before.idle || !is_quiet(runtime)) return true;
+  const Parties after = parties_beside(runtime);
+  return !after.idle || after.print != before.print;
+}
+
 }  // namespace
 
 bool move_on_if_quiet(RuntimeCore& runtime, Worker& worker, std::int64_t limit) {
@@ -128,11 +151,21 @@ bool move_on_if_quiet(RuntimeCore& runtime, Worker& worker, std::int64_t limit) 
     for (const ParkToken& park : runtime.settling.take_all()) give_permit(park);
     return true;
   }
-  if (runtime.virtual_time == nullptr || runtime.outside.load(std::memory_order_acquire) != 0 || external_wait_about())
+  if (runtime.virtual_time == nullptr) return false;
+  VirtualTime& time = *runtime.virtual_time;
+  const bool stands = runtime.outside.load(std::memory_order_acquire) != 0 || external_wait_about();  // its end tells
+  if (stands || time.earliest() > limit || time.earliest() == seam::no_deadline) {
+    time.let_go();
     return false;
+  }
+  if (party_about(runtime)) {
+    time.hold(seam::monotonic_ns());
+    return false;
+  }
+  time.let_go();
   Chain due;
   std::size_t count = 0;
-  if (!runtime.virtual_time->step(limit, due, count)) return false;
+  if (!time.step(limit, due, count)) return false;
   if (count != 0) queue_woken(worker, due, count);
   return true;
 }

@@ -245,6 +245,72 @@ TEST_CASE("virtual time: it stands while a call outside is under way, or an Exte
   });
 }
 
+TEST_CASE("virtual time: it stands while a thread that has used a primitive runs [HB13] [N-013]") {
+  for (const unsigned count : {1U, 2U}) {
+    weft::run(virtually(count), [] {
+      weft::Channel<int> to_task(0);
+      weft::Channel<int> to_thread(0);
+      std::thread thread([&] {
+        to_task.send(1);  // from now on it is known
+        std::this_thread::sleep_for(30ms);
+        to_task.send(2);
+        weft::sleep(10ms);  // of the real clock: it will come back by itself
+        to_task.send(3);
+        CHECK(to_thread.recv() == 4);  // for ever: it holds nothing any more
+        std::this_thread::sleep_for(10ms);
+        to_task.send(5);
+      });
+      {
+        const weft::ExternalWait until_it_is_known;
+        CHECK(to_task.recv() == 1);
+      }
+      CHECK(to_task.recv_for(1h) == 2);
+      CHECK(to_task.recv_for(1h) == 3);
+      CHECK(since_start() == 0ns);
+      weft::sleep(1h);  // until it waits
+      CHECK(since_start() == 1h);
+      to_thread.send(4);
+      CHECK(to_task.recv_for(1h) == 5);
+      weft::sleep(1h);  // until it has ended, or some call of the system library keeps it
+      CHECK(since_start() == 2h);
+      thread.join();
+    });
+  }
+}
+
+TEST_CASE("virtual time: it stands while another runtime runs or will by itself, and not for one that waits [HB13]") {
+  weft::Channel<int> to_virtual(0);
+  weft::Channel<int> to_real(0);
+  std::atomic<bool> begun{false};
+  std::thread thread([&] {
+    weft::run(workers(1), [&] {
+      begun = true;
+      weft::sleep(30ms);
+      to_virtual.send(1);
+      CHECK(to_real.recv() == 2);
+    });
+  });
+  while (!begun) std::this_thread::yield();
+  weft::run(virtually(2), [&] {
+    CHECK(to_virtual.recv_for(1h) == 1);
+    CHECK(since_start() == 0ns);
+    weft::sleep(1h);
+    CHECK(since_start() == 1h);
+    to_real.send(2);
+  });
+  thread.join();
+}
+
+TEST_CASE("virtual time: a thread of the blocking pool without a call holds nothing [HB13]") {
+  weft::run(virtually(1), [] {
+    weft::Channel<int> some(1);
+    weft::blocking([&] { some.send(1); });
+    CHECK(some.recv() == 1);
+    weft::sleep(1h);
+    CHECK(since_start() == 1h);
+  });
+}
+
 TEST_CASE("virtual time: a supervisor's pauses are exact [N-026]") {
   weft::run(virtually(1), [] {
     std::vector<std::chrono::nanoseconds> starts;
