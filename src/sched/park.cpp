@@ -50,7 +50,10 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
     here.next_timer.store(deadline, std::memory_order_relaxed);
   here.wheel_lock.unlock_owner();
-  if (Pace::too_slow(here.runtime->sysmon_pace, SysmonPace::slow)) wake_sysmon(*here.runtime);
+  if (Pace::too_slow(here.runtime->sysmon_pace, SysmonPace::slow)) {
+    here.owes_ring = true;
+    here.want_look();
+  }
 }
 
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {

@@ -282,8 +282,10 @@ void worker_loop(Worker& worker, Until until) {
     return true;
   };
   while (!over()) {
-    if (worker.look_mask.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    if (worker.look_mask.load(std::memory_order_relaxed) == 0) [[unlikely]] {
       worker.look_mask.store(Worker::usual_look_mask, std::memory_order_relaxed);
+      if (std::exchange(worker.owes_ring, false)) wake_sysmon(runtime);
+    }
     if (const Entry entry = search.look()) {
       ++worker.counters.dispatches;
       run_entry(worker, entry);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "weft/stall.hpp"
 
+#include <string>
+#include <string_view>
+
 #include "base/text_writer.hpp"
 
 namespace weft::inline v0 {
 namespace {
 
-bool in_static_guard(const Trace& stack) {
+bool is_in(const Trace& stack, std::string_view function) {
   for (const TracePart& part : stack.parts)
     for (const ResolvedFrame& frame : resolve(part))
-      if (frame.function.find("__cxa_guard_acquire") != std::string::npos) return true;
+      if (frame.function.find(function) != std::string::npos) return true;
   return false;
 }
 
@@ -29,8 +32,11 @@ std::string to_string(const StallReport& report) {
   text += std::to_string(report.worker) + ", since " + std::string(span.view());
   text += report.kind == StallReport::Kind::blocked ? ", in a call of the system" : ", without a suspension point";
   text += std::string("; spawned at ") + report.site.file_name() + ":" + std::to_string(report.site.line()) + "\n";
-  if (in_static_guard(report.stack))
+  if (is_in(report.stack, "__cxa_guard_acquire"))
     text += "  it waits for the initialiser of a static, which another task may have left half done\n";
+  else if (is_in(report.stack, "seam::FutexMutex::lock") || is_in(report.stack, "seam::TasLock::lock"))
+    text +=
+        "  it waits for a lock of the runtime, whose holder waits for a processor: more threads want to run than can\n";
   else if (report.kind == StallReport::Kind::blocked)
     text += "  weft::blocking would make the call on a thread of its own\n";
   text += report.stack.empty() ? std::string("  (no stack: the thread did not answer)\n") : to_string(report.stack);

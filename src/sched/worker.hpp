@@ -96,6 +96,7 @@ struct Worker : WorkerCore {
 
   std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
+  bool owes_ring = false;  // to sysmon, by the loop: a task that parks makes no call of the system
   unsigned slot_streak = 0;
   std::uint64_t io_pick = 0;  // at which pick the last request was begun, and how many without a wait since
   unsigned io_streak = 0;
