@@ -2,16 +2,8 @@
 // What: requests by completion. A task writes its request into the submission ring and parks; whoever finds nothing to
 // run submits what has gathered, and whoever is inside the poller hands completions out.
 //
-// Invariants
-//   [URI-1] An operation lies on its task's stack until its final completion: the task does not come back before.
-//   [URI-2] A cancel, a deadline, an interrupt or a close only asks (ASYNC_CANCEL by the operation's mark, again every
-//           10 ms); the final completion decides [ENG-1].
-//   [URI-3] ECANCELED that nobody asked for means that the thread which submitted it has ended: it is submitted again.
-//   [URI-4] A mark is an address and a number: a cancel that comes too late finds nobody.
+// Invariants: [URI-1] to [URI-7] but for the following are the protocol's (io/uring_core.hpp).
 //   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring.
-//   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck. What the kernel has
-//   no
-//           room for now is tried again by who queued it, or within a millisecond by who sleeps in the poller.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
 #include <poll.h>
@@ -19,16 +11,16 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "base/sys.hpp"
 #include "fiber/tool_hooks.hpp"
 #include "io/engine.hpp"
 #include "io/kernel.hpp"
 #include "io/kernel_ring.hpp"
-#include "io/operation.hpp"
+#include "io/uring_core.hpp"
 #include "io/uring_sizes.hpp"
 #include "sched/dispatch.hpp"
+#include "sched/idle_set.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
 #include "weft/fiber.hpp"
@@ -38,13 +30,6 @@ namespace weft::inline v0::detail {
 UringSizes uring_sizes;
 
 namespace {
-
-constexpr unsigned gathered_enough = 32;
-constexpr std::int64_t ask_again_ns = 10'000'000;
-constexpr std::int64_t submit_again_ns = 1'000'000;
-constexpr std::uint64_t mark_of_cancel = 0;
-constexpr std::uint64_t mark_of_bell = 1;
-constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
 
 using Operation = OperationOf<TaskCore>;
 
@@ -74,114 +59,43 @@ class OperationWait : public OperationWaitOf<TaskCore> {
 class UringEngine final : public Engine {
  public:
   explicit UringEngine(RuntimeCore& runtime) : runtime_(runtime) {}
-  long open() { return ring_.open(uring_sizes.entries, uring_sizes.completions); }
+  long open() { return core_.ring.open(uring_sizes.entries, uring_sizes.completions); }
 
-  bool wait(std::int64_t deadline) override;
-  void interrupt() override;
-  std::size_t reap(Chain& into) override;
-  void flush() override {
-    while (ring_.unsubmitted() != 0 && !try_submit()) relieve();
+  bool wait(std::int64_t deadline) override {
+    timespec span{};
+    return core_.wait(deadline, [&](std::int64_t until) { return span_until(until, span); });
   }
+  void interrupt() override { core_.ring_bell(*this); }
+  std::size_t reap(Chain& into) override {
+    std::size_t count = 0;
+    core_.reap([&](TaskCore* task) { count += ready_into(runtime_, task, into); });
+    return count;
+  }
+  void flush() override { core_.flush(*this); }
 
   IoResult perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) override;
   const char* name() const override { return "uring"; }
-  int descriptor() const override { return ring_.descriptor(); }
-  std::uint64_t overflows() const override { return overflows_.load(std::memory_order_relaxed); }
+  int descriptor() const override { return core_.ring.descriptor(); }
+  std::uint64_t overflows() const override { return core_.overflows.load(std::memory_order_relaxed); }
+
+  // As a host of the protocol.
+  using Woken = Chain;
+  void ready(TaskCore* task, Chain& woken) { (void)ready_into(runtime_, task, woken); }
+  // By any thread: who wanted in may sleep now, and this one may not come by again [POLL-2].
+  void hand_out(Chain& woken, bool wanted) {
+    while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
+    if (!wanted) return;
+    if (IdleNode* node = runtime_.idle.wake_one(true)) IdleSet::notify(*node);
+  }
 
  private:
-  enum class Asked : std::uint8_t { no, timeout, cancel, interrupt, close };
+  using Core = UringCoreOf<KernelRing, TaskCore>;
 
-  template <class F>
-  void push(F&& fill, bool now);
-  bool submit();
-  bool try_submit() {
-    const std::lock_guard guard(mutex_);
-    return submit();
-  }
-  void relieve();
-  int run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise, Asked& asked);
+  Core::Final run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise);
 
   RuntimeCore& runtime_;
-  KernelRing ring_;
-  seam::Mutex mutex_;            // of the submission ring
-  std::uint16_t next_mark_ = 0;  // guarded by mutex_
-  seam::Atomic<std::uint64_t> overflows_{0};
+  Core core_;
 };
-
-// Under the mutex. False: the kernel takes no more now, and may later.
-bool UringEngine::submit() {
-  while (const unsigned count = ring_.unsubmitted()) {
-    const long n = ring_.enter(count, 0, nullptr);
-    if (n == -EINTR) continue;
-    if (n <= 0) return n != -EAGAIN && n != -EBUSY && n != -ENOMEM;
-  }
-  return true;
-}
-
-// The kernel takes no more before completions have been seen, or has no memory.
-void UringEngine::relieve() {
-  if (!role.try_pass()) return seam::yield_thread();
-  Chain woken;
-  (void)reap(woken);
-  (void)role.leave();
-  while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
-}
-
-template <class F>
-void UringEngine::push(F&& fill, bool now) {
-  for (;;) {
-    {
-      const std::lock_guard guard(mutex_);
-      io_uring_sqe* place = ring_.next();
-      if (place == nullptr) {
-        (void)submit();
-        place = ring_.next();
-      }
-      if (place != nullptr) {
-        fill(*place);
-        ring_.commit();
-        if (now || ring_.unsubmitted() >= gathered_enough) (void)submit();
-        return;
-      }
-    }
-    relieve();
-  }
-}
-
-bool UringEngine::wait(std::int64_t deadline) {
-  const bool all = ring_.unsubmitted() == 0 || try_submit();
-  if (ring_.peek() != nullptr) return true;
-  timespec span{};
-  const std::int64_t soon = all ? deadline : std::min(deadline, seam::monotonic_ns() + submit_again_ns);
-  const timespec* limit = span_until(soon, span);
-  const long n = ring_.enter(0, 1, limit);
-  return n != -ETIME || soon != deadline;
-}
-
-void UringEngine::interrupt() {
-  push(
-      [](io_uring_sqe& sqe) {
-        sqe.opcode = IORING_OP_NOP;
-        sqe.user_data = mark_of_bell;
-      },
-      true);
-  flush();  // [POLL-3]
-}
-
-std::size_t UringEngine::reap(Chain& into) {
-  std::size_t ready = 0;
-  if (ring_.overflows()) overflows_.fetch_add(1, std::memory_order_relaxed);
-  if (ring_.peek() == nullptr && ring_.wants_entry()) (void)ring_.enter(0, 0, nullptr);
-  while (const io_uring_cqe* completion = ring_.peek()) {
-    const std::uint64_t mark = completion->user_data;
-    const int result = completion->res;
-    ring_.seen();
-    if (mark == mark_of_cancel || mark == mark_of_bell) continue;
-    auto* operation = reinterpret_cast<Operation*>(mark & address_mask);
-    if (TaskCore* task = operation->complete(result)) ready += ready_into(runtime_, task, into);
-  }
-  return ready;
-}
 
 // What kernel.cpp does by a call.
 void fill_request(io_uring_sqe& sqe, const IoRequest& r, msghdr& header) {
@@ -279,57 +193,42 @@ bool hinted(const IoRequest& request) {
          request.address == nullptr;
 }
 
-// One request, or a poll for what it has to wait for, until its final completion. `asked`: who wanted it to end.
-int UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise,
-                     Asked& asked) {
+// One request, or a poll for what it has to wait for, until its final completion.
+UringEngine::Core::Final UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline,
+                                          Raise raise) {
   TaskCore& task = *task_here();
-  Operation operation(entry);
   IoSlice one{request.data, request.size};
   msghdr header{};
   header.msg_name = request.address;
   header.msg_namelen = request.address != nullptr && request.address_size != nullptr ? *request.address_size : 0;
   header.msg_iov = reinterpret_cast<iovec*>(request.slices != nullptr ? const_cast<IoSlice*>(request.slices) : &one);
   header.msg_iovlen = request.slices != nullptr ? std::min<std::size_t>(request.count, 1024) : 1;
-  push(
-      [&](io_uring_sqe& sqe) {
-        operation.mark = reinterpret_cast<std::uintptr_t>(&operation) | std::uint64_t{++next_mark_} << 48;
-        if (polls) {
-          sqe.opcode = IORING_OP_POLL_ADD;
-          sqe.fd = request.fd;
-          sqe.poll32_events = static_cast<unsigned>(static_cast<unsigned short>(events_of(wanted(request))));
-        } else {
-          fill_request(sqe, request, header);
-          // It was tried, or has brought less than it could.
-          if (hinted(request) && ring_.polls_first()) sqe.ioprio = IORING_RECVSEND_POLL_FIRST;
-        }
-        sqe.user_data = operation.mark;
-      },
-      false);
   const bool obeys = raise != Raise::no && (raise == Raise::quietly || !is_unwinding());
-  for (;;) {
+  const auto fill = [&](io_uring_sqe& sqe) {
+    if (polls) {
+      sqe.opcode = IORING_OP_POLL_ADD;
+      sqe.fd = request.fd;
+      sqe.poll32_events = static_cast<unsigned>(static_cast<unsigned short>(events_of(wanted(request))));
+    } else {
+      fill_request(sqe, request, header);
+      // It was tried, or has brought less than it could.
+      if (hinted(request) && core_.ring.polls_first()) sqe.ioprio = IORING_RECVSEND_POLL_FIRST;
+    }
+  };
+  const auto park = [&](Operation& operation, Asked asked) {
     const bool has_asked = asked != Asked::no;
     OperationWait wait(operation, request, task, has_asked, obeys && raise == Raise::yes);
-    const WaitEnd end = park_on(wait, has_asked ? seam::monotonic_ns() + ask_again_ns : deadline,
+    const WaitEnd end = park_on(wait, has_asked ? seam::monotonic_ns() + Core::ask_again_ns : deadline,
                                 has_asked || !obeys ? Raise::no : Raise::quietly);
-    if (operation.is_done()) break;
-    if (!has_asked) {
-      asked = end == WaitEnd::timed_out               ? Asked::timeout
-              : end == WaitEnd::cancelled             ? Asked::cancel
-              : request.issue != 0 && entry.closing() ? Asked::close
-                                                      : Asked::interrupt;
-    }
-    push(
-        [&](io_uring_sqe& sqe) {
-          sqe.opcode = IORING_OP_ASYNC_CANCEL;
-          sqe.fd = -1;
-          sqe.addr = operation.mark;
-          sqe.user_data = mark_of_cancel;
-        },
-        true);
-  }
-  if (request.op == IoOp::recv && request.address != nullptr && !polls && operation.result >= 0)
+    return end == WaitEnd::timed_out               ? Asked::timeout
+           : end == WaitEnd::cancelled             ? Asked::cancel
+           : request.issue != 0 && entry.closing() ? Asked::close
+                                                   : Asked::interrupt;
+  };
+  const Core::Final final = core_.perform(*this, entry, request.issue != 0, fill, park);
+  if (request.op == IoOp::recv && request.address != nullptr && !polls && final.result >= 0)
     *request.address_size = header.msg_namelen;
-  return operation.result;
+  return final;
 }
 
 IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) {
@@ -352,26 +251,23 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
   bool polls = request.op == IoOp::poll;
   bool connecting = false;
   for (;;) {
-    Asked asked = Asked::no;
-    int result = run(request, polls, entry, deadline, raise, asked);
-    if (result == -ECANCELED || result == -EINTR) {
-      if (request.issue != 0 && entry.closing()) return IoResult::failed(EBADF);
-      switch (asked) {
-        case Asked::timeout:
-          return IoResult::failed(ETIMEDOUT);
-        case Asked::cancel:
-          if (raise == Raise::quietly) return IoResult::failed(ECANCELED);
-          raise_if_cancelled(*task_here());
-          break;
-        case Asked::interrupt:
-          checkpoint();
-          break;
-        case Asked::close:
-          return IoResult::failed(EBADF);
-        case Asked::no:
-          break;
-      }
-      continue;  // [URI-3]
+    const Core::Final final = run(request, polls, entry, deadline, raise);
+    int result = final.result;
+    switch (final.ending) {
+      case Ending::close:
+        return IoResult::failed(EBADF);
+      case Ending::timeout:
+        return IoResult::failed(ETIMEDOUT);
+      case Ending::cancel:
+        if (raise == Raise::quietly) return IoResult::failed(ECANCELED);
+        raise_if_cancelled(*task_here());
+        continue;
+      case Ending::interrupt:
+        checkpoint();
+        continue;
+      case Ending::again:
+      case Ending::result:
+        break;
     }
     if (is_lost_client(request.op, result)) continue;
     if (request.op == IoOp::poll) {
