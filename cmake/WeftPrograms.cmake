@@ -60,6 +60,7 @@ weft_full_test(fiber stack)
 weft_full_test(sched sysmon)
 weft_full_test(sched elastic)
 weft_full_test(sched cores)
+weft_full_test(io os_signals)
 
 function(weft_variant name program compiler flags)
   add_test(NAME ${name}

@@ -10,6 +10,8 @@
 // Threads: next any; making and destroying any.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 
@@ -34,6 +36,33 @@ class OsSignals {
  private:
   struct Watch;
   std::unique_ptr<Watch> watch_;
+};
+
+// By which a program's own signal handler wakes a task: the one thing of this library that a handler may call. Each
+// ring is counted, none is lost.
+//
+//   weft::SignalBell* bell;                                        // made before the handler is installed, outlives it
+//   void on_signal(int) { bell->notify_from_signal(); }
+//   nursery.start([&] { for (;;) rung += bell->wait(); });
+//
+// Threads: notify_from_signal any, signal handlers too; wait one task or thread at a time.
+class SignalBell {
+ public:
+  SignalBell();
+  SignalBell(const SignalBell&) = delete;
+  SignalBell& operator=(const SignalBell&) = delete;
+
+  // Async-signal-safe: one system call, neither errno nor a lock is touched.
+  void notify_from_signal() const noexcept;
+  // Until it was rung: how often since the last answer. Throws as Stream::read does.
+  std::uint64_t wait() { return wait_until(never); }
+  std::uint64_t wait_for(std::chrono::nanoseconds span);
+  std::uint64_t wait_until(Deadline deadline);
+  // At least 1, or the error.
+  IoResult wait_result(Deadline deadline = never);
+
+ private:
+  Stream counter_;
 };
 
 }  // namespace weft::inline v0

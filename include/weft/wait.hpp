@@ -38,7 +38,7 @@ const char* to_string(WaitOutcome outcome);
 class Unparker {
  public:
   Unparker() = default;
-  // After storing the flag. Any thread, not a signal handler.
+  // After storing the flag. Any thread, not a signal handler: that has SignalBell (os_signals.hpp).
   void unpark() const;
 
  private:

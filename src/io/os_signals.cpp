@@ -6,6 +6,8 @@
 #include "weft/os_signals.hpp"
 
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 
 #include <array>
 #include <cerrno>
@@ -77,6 +79,11 @@ void remove_watcher(int number, int fd) {
   }
 }
 
+Deadline deadline_from_now(std::chrono::nanoseconds span) {
+  const std::int64_t when = deadline_after(span);
+  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
+}
+
 }  // namespace
 
 struct OsSignals::Watch {
@@ -104,8 +111,7 @@ OsSignals::OsSignals(std::initializer_list<int> numbers) : watch_(std::make_uniq
 OsSignals::~OsSignals() = default;
 
 int OsSignals::next_for(std::chrono::nanoseconds span) {
-  const std::int64_t when = deadline_after(span);
-  return next_until(when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when)));
+  return next_until(deadline_from_now(span));
 }
 
 int OsSignals::next_until(Deadline deadline) {
@@ -118,6 +124,39 @@ IoResult OsSignals::next_result(Deadline deadline) {
   unsigned char number = 0;
   const IoResult result = watch_->pipe.reader.read_result({&number, 1}, deadline);
   return result.ok() ? IoResult(number) : result;
+}
+
+namespace {
+
+int make_counter() {
+  const long fd = sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (sys::is_error(fd)) throw_os_error(sys::error_of(fd), "SignalBell");
+  return static_cast<int>(fd);
+}
+
+}  // namespace
+
+SignalBell::SignalBell() : counter_(make_counter(), false) {}
+
+void SignalBell::notify_from_signal() const noexcept {
+  static constexpr std::uint64_t one = 1;
+  (void)sys::write(counter_.fd(), &one, sizeof one);
+}
+
+std::uint64_t SignalBell::wait_for(std::chrono::nanoseconds span) {
+  return wait_until(deadline_from_now(span));
+}
+
+std::uint64_t SignalBell::wait_until(Deadline deadline) {
+  std::uint64_t count = 0;
+  (void)counter_.read_until({&count, sizeof count}, deadline);
+  return count;
+}
+
+IoResult SignalBell::wait_result(Deadline deadline) {
+  std::uint64_t count = 0;
+  const IoResult result = counter_.read_result({&count, sizeof count}, deadline);
+  return result.ok() ? IoResult(static_cast<long>(count)) : result;
 }
 
 }  // namespace weft::inline v0
