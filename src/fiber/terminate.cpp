@@ -11,6 +11,7 @@
 #include "base/sys.hpp"
 #include "base/text_writer.hpp"
 #include "weft/detail/fiber_core.hpp"
+#include "weft/detail/seam.hpp"
 #include "weft/fiber_error.hpp"
 #include "weft/trace.hpp"
 
@@ -18,6 +19,7 @@ namespace weft::inline v0::detail {
 namespace {
 
 std::terminate_handler previous;
+seam::Atomic<ErrorTeller> error_teller{nullptr};
 
 // Of an error that came out of a fiber and that nobody caught. The frames are known only here.
 void report_trace() noexcept {
@@ -44,14 +46,19 @@ void report_trace() noexcept {
     out.text(" in ").text(core->site.function_name());
     out.text("\n  let it finish first, or suspend it outside of noexcept functions and destructors\n");
     out.write_to(2);
-  } else if (type != nullptr) {
-    report_trace();
+  } else if (const ErrorTeller tell = error_teller.load(std::memory_order_acquire);
+             tell == nullptr || (type == nullptr && std::uncaught_exceptions() == 0) || !tell(type)) {
+    if (type != nullptr) report_trace();
   }
   if (previous != nullptr) previous();
   std::abort();
 }
 
 }  // namespace
+
+void set_error_teller(ErrorTeller teller) noexcept {
+  error_teller.store(teller, std::memory_order_release);
+}
 
 void install_terminate_report() noexcept {
   static const bool done = [] {

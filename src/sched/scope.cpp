@@ -3,12 +3,16 @@
 // [SCP-2]; lists are written under their lock; the epoch only makes a walk unnecessary [SCP-4].
 #include "sched/scope.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
+#include <typeinfo>
 
 #include "base/clock.hpp"
 #include "base/text_writer.hpp"
 #include "fiber/carrier.hpp"
+#include "fiber/terminate.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
@@ -199,14 +203,61 @@ std::int64_t deadline_around(const TaskCore& task) {
   return earliest;
 }
 
+namespace {
+
+// How often Cancelled of a scope was raised in a task that does not own it: a nursery's child. There is no room for it
+// in a scope that many are in; a place that two share counts for neither, and nothing is reported too often.
+class RaisedCounts {
+ public:
+  unsigned count(const TaskCore& task, const void* scope) {
+    const std::uint64_t key = ((task.id * 0x9e3779b97f4a7c15U) ^ reinterpret_cast<std::uintptr_t>(scope)) << 8;
+    seam::Atomic<std::uint64_t>& place = places_[task.id % std::size(places_)];
+    // relaxed: a number by and for one task
+    const std::uint64_t old = place.load(std::memory_order_relaxed);
+    const std::uint64_t times =
+        (old & ~std::uint64_t{0xff}) == key ? std::min<std::uint64_t>((old & 0xff) + 1, 0xff) : 1;
+    place.store(key | times, std::memory_order_relaxed);
+    return static_cast<unsigned>(times);
+  }
+
+ private:
+  seam::Atomic<std::uint64_t> places_[256] = {};
+};
+RaisedCounts raised_counts;
+
+void name_task(TextWriter& out, const TaskCore& task) {
+  out.text("task ").unsigned_decimal(task.id);
+  if (task.name != nullptr) out.text(" \"").text(task.name).text("\"");
+}
+
+// Where Cancelled left a noexcept function.
+bool tell_cancelled(const std::type_info* type) {
+  TaskCore* task = this_task();
+  if (task == nullptr ||
+      (type != nullptr ? *type != typeid(Cancelled) : requested_for(*task).reason == CancelReason::none))
+    return false;
+  char buffer[1024];
+  TextWriter out(buffer);
+  out.text("weft: ");
+  name_task(out, *task);
+  out.text(": Cancelled raised inside noexcept: use a shield or the Result form; it was spawned at ");
+  out.text(task->site.file_name()).text(":").unsigned_decimal(task->site.line()).text("\n");
+  out.write_to(2);
+  return true;
+}
+
+}  // namespace
+
 void raise_cancelled(TaskCore& task, const CancelView& view) {
-  if (view.core != nullptr && view.core->owner == &task && ++view.core->raised == 3) {
-    char buffer[256];
+  set_error_teller(tell_cancelled);
+  const bool own = view.core != nullptr && view.core->owner == &task;
+  if ((own ? ++view.core->raised : raised_counts.count(task, view.scope)) == 3) {
+    char buffer[512];
     TextWriter out(buffer);
-    out.text("weft: task ")
-        .unsigned_decimal(task.id)
-        .text(" has swallowed Cancelled three times in one scope; it was ");
-    out.text("spawned at ").text(task.site.file_name()).text(":").unsigned_decimal(task.site.line()).text("\n");
+    out.text("weft: ");
+    name_task(out, task);
+    out.text(" has swallowed Cancelled three times in one scope; it was spawned at ");
+    out.text(task.site.file_name()).text(":").unsigned_decimal(task.site.line()).text("\n");
     out.write_to(2);
   }
   // A scheduling point, so that a loop around a swallowed Cancelled does not hold its worker.

@@ -31,6 +31,12 @@ std::exception_ptr take_failures(NurseryCore& nursery) {
   return std::move(nursery.first);
 }
 
+// Whoever spawns in it from now on, the owner too, comes by spawn_apart and is refused there: as long as its place on
+// the stack is nobody else's.
+void end_nursery(NurseryCore& nursery) {
+  close_scope(nursery.scope, std::exchange(nursery.owner, nullptr), nursery.here);
+}
+
 }  // namespace
 
 void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
@@ -62,14 +68,14 @@ std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failur
     }
   }
   join_children(nursery);
-  close_scope(nursery.scope, nursery.owner, nursery.here);
+  end_nursery(nursery);
   return nursery.first != nullptr ? take_failures(nursery) : failure;
 }
 
 void close_quiet_nursery(NurseryCore& nursery) {
   if (!nursery.count.none_left(nursery.plain)) join_children(nursery);
   if (nursery.first == nullptr) [[likely]]
-    return close_scope(nursery.scope, nursery.owner, nursery.here);
+    return end_nursery(nursery);
   std::rethrow_exception(close_nursery(nursery, nullptr));
 }
 
@@ -83,6 +89,13 @@ Binding* snapshot_bindings() {
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
   may_spawn(task);
+  if (nursery.owner == nullptr) {
+    abandon_task(task);
+    drop_handle(task);
+    throw RuntimeError(RuntimeErrc::not_in_task,
+                       "spawn in a nursery that has ended: a child is spawned by the body, by another child, or by "
+                       "somebody for whom the body waits");
+  }
   auto* worker = static_cast<Worker*>(this_worker());
   // From a thread outside: not by way of the owner, which may be moving to another worker just now.
   RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;

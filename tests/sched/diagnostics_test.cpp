@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is counted and noted for people decides nothing: results are the same when it is all wiped.
+#include <signal.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -10,6 +12,7 @@
 
 #include "base/random.hpp"
 #include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
 #include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/universe.hpp"
@@ -142,4 +145,28 @@ TEST_CASE("diagnostics: what is queued is counted up and down: the pressure is z
     });
     CHECK(eventually([&] { return number_after(runtime.stats_text(), "current_pressure") == 0; }));
   });
+}
+
+TEST_CASE(
+    "diagnostics: Cancelled that leaves a noexcept function or a destructor is told, with what to do [HB1] [B15]") {
+  for (const char* way : {"noexcept", "destructor"}) {
+    CAPTURE(way);
+    const Outcome end = run_program("cancelled", {way});
+    CHECK(end.signal == SIGABRT);
+    CHECK(end.says("\"the stubborn\": Cancelled raised inside noexcept: use a shield or the Result form"));
+    CHECK(end.says("programs/cancelled.cpp:"));
+  }
+}
+
+TEST_CASE(
+    "diagnostics: the third Cancelled swallowed in one scope is told, of the scope's owner and of a child [HA3]") {
+  for (const char* way : {"own", "child"}) {
+    CAPTURE(way);
+    const Outcome end = run_program("cancelled", {way});
+    CHECK(end.exit_code == 0);
+    const std::string told = "has swallowed Cancelled three times in one scope; it was spawned at";
+    const std::size_t at = end.output.find(told);
+    CHECK(at != std::string::npos);
+    CHECK(end.output.find(told, at + 1) == std::string::npos);
+  }
 }

@@ -579,3 +579,49 @@ TEST_CASE("elastic: an inbox that is full diverts what is woken, also without sy
   });
   CHECK(ran.load() == sleepers);
 }
+
+namespace {
+
+std::atomic<bool> guard_taken{false};
+std::atomic<bool> guard_may_go{false};
+
+int made_while_waiting() {
+  static const int value = [] {
+    guard_taken = true;
+    while (!guard_may_go) sleep(1ms);  // the task parks inside the initialiser
+    return 1;
+  }();
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("elastic: a worker that waits for a static which a parked task initialises is named as such [HB25]") {
+  if (!plain_run()) return;  // tools make the guard wait by a call of their own, and delay the signal
+  RuntimeOptions options = brisk(2);
+  Runtime runtime(options);
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([] { CHECK(made_while_waiting() == 1); });
+      while (!guard_taken) sleep(100us);
+      (void)nursery.spawn([] { CHECK(made_while_waiting() == 1); }, {.name = "the second"});
+      std::thread outside([&] {
+        CHECK(eventually([&] { return runtime.stats().stalls >= 1; }));
+        guard_may_go = true;
+      });
+      join_children(nursery.core());
+      outside.join();
+    });
+  });
+  CHECK(runtime.shutdown());
+  bool named = false;
+  for (const StallReport& stall : runtime.stalls()) {
+    if (stall.name != "the second" || stall.stack.empty()) continue;
+    const std::string text = to_string(stall);
+    CAPTURE(text);
+    CHECK(text.find("it waits for the initialiser of a static") != std::string::npos);
+    CHECK(text.find("made_while_waiting") != std::string::npos);
+    named = true;
+  }
+  CHECK(named);
+}
