@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One worker: while the task that waits is suspended, the other one runs and brings what it waits for.
+#include <sys/timerfd.h>
+
 #include <array>
 #include <chrono>
 #include <span>
@@ -9,6 +11,7 @@
 #include "doctest/doctest.h"
 #include "io/engines.hpp"
 #include "weft/channel.hpp"
+#include "weft/deadlock.hpp"
 #include "weft/nursery.hpp"
 #include "weft/pipe.hpp"
 #include "weft/wait.hpp"
@@ -83,4 +86,32 @@ TEST_CASE("await: a channel suspends its task until a value comes [J-094]") {
     });
     CHECK(order == "receives, other runs, has received");
   });
+}
+
+// No thread brings it: one that nobody knows would make every verdict a "maybe".
+TEST_CASE("await: who waits for a descriptor for 200 ms is in no deadlock, who waits for nothing is [N-040]") {
+  for (const IoEngine engine : engines()) {
+    for (const unsigned count : {1U, 2U}) {
+      INFO("engine: ", weft::to_string(engine), ", workers: ", count);
+      Runtime runtime(with_engine(engine, count));
+      runtime.run([&] {
+        const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        REQUIRE(fd >= 0);
+        Stream timer(fd, false);
+        const itimerspec once{{0, 0}, {0, 200'000'000}};
+        REQUIRE(timerfd_settime(fd, 0, &once, nullptr) == 0);
+        Channel<int> after(0);
+        with_nursery([&](Nursery& nursery) {
+          nursery.start([&] {
+            std::array<std::byte, 8> expired{};
+            CHECK(timer.read(expired) == 8);
+            after.send(1);
+          });
+          CHECK(after.recv() == 1);  // both wait, without a deadline
+        });
+      });
+      Channel<int> never_sent(0);
+      CHECK_THROWS_AS(runtime.run([&] { (void)never_sent.recv(); }), Deadlock);
+    }
+  }
 }

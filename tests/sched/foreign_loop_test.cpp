@@ -106,6 +106,27 @@ TEST_CASE("poll: run_until_idle is the driver to quiescence of what was spawned 
 TEST_CASE("poll: refused inside a task, and while another thread drives [X-014]") {
   weft::Runtime runtime(workers(1));
   runtime.run([&] { CHECK_THROWS_AS((void)runtime.poll(), weft::RuntimeError); });
+  std::atomic<bool> drives{false};
+  std::atomic<bool> over{false};
+  std::thread driver([&] {
+    runtime.run([&] {
+      drives = true;
+      while (!over) weft::sleep(100us);
+    });
+  });
+  while (!drives) std::this_thread::yield();
+  for (const auto& refused : {+[](weft::Runtime& r) { (void)r.poll(); }, +[](weft::Runtime& r) { r.run_until_idle(); },
+                              +[](weft::Runtime& r) { r.run([] {}); }}) {
+    try {
+      refused(runtime);
+      FAIL("it drives beside another thread");
+    } catch (const weft::RuntimeError& error) {
+      CHECK(error.code() == weft::RuntimeErrc::busy);
+    }
+  }
+  over = true;
+  driver.join();
+  CHECK(runtime.poll() == Time::max());  // and now it may
 }
 
 TEST_CASE("poll: one descriptor for wakes from other threads, timers and I/O, in an epoll loop of the test [N-047]") {

@@ -8,16 +8,23 @@
 
 #include "base/stress.hpp"
 #include "doctest/doctest.h"
+#include "sched/task_view.hpp"
 #include "sched/universe.hpp"
+#include "weft/detail/fiber_core.hpp"
 #include "weft/fiber.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/runtime_error.hpp"
 #include "weft/wait.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
 using Flag = std::atomic<std::uint32_t>;
 using weft::WaitOutcome;
+using weft::detail::state_name;
+using weft::detail::TaskCore;
+using weft::detail::TaskView;
+using weft::detail::view_task;
 
 TEST_CASE("park: a flag that has changed already returns without a park [V-044] [V-040] [W-030] [W-040]") {
   weft::Runtime runtime(workers(1));
@@ -174,7 +181,7 @@ TEST_CASE("park: the quiet form never throws and sees cancel and deadline at eve
   });
 }
 
-TEST_CASE("park: another task runs on the one worker while the first is parked [V-047] [V-014] [W-045]") {
+TEST_CASE("park: another task runs on the one worker while the first is parked [V-047] [W-045]") {
   weft::Runtime runtime(workers(1));
   runtime.run([&] {
     Flag flag{0};
@@ -190,6 +197,41 @@ TEST_CASE("park: another task runs on the one worker while the first is parked [
       CHECK(other_ran);
     });
   });
+}
+
+TEST_CASE("park: who is blocked shows PARKED, and its saved stack pointer stands still while others run [V-014]") {
+  for (const unsigned count : {1U, 2U}) {
+    weft::Runtime runtime(workers(count));
+    runtime.run([&] {
+      Flag flag{0};
+      std::atomic<const TaskCore*> blocked{nullptr};
+      weft::Unparker wake;
+      weft::with_nursery([&](weft::Nursery& n) {
+        n.start([&] {
+          wake = weft::unparker();
+          blocked = weft::detail::this_task();
+          while (flag.load() == 0) (void)weft::park_if(flag, 0);
+        });
+        TaskView first;
+        until([&] { return blocked != nullptr && view_task(blocked, first) && first.parked(); });
+        CHECK(std::string(state_name(first.moment)) == "PARKED");
+        REQUIRE(first.top != nullptr);
+        const void* sp = first.top->ctx.sp;
+        for (int round = 0; round < 200; ++round) {
+          weft::with_nursery([&](weft::Nursery& others) {
+            for (int i = 0; i < 4; ++i) others.start([] { weft::yield_now(); });
+          });
+          TaskView again;
+          REQUIRE(view_task(blocked, again));
+          CHECK_UNARY(std::string(state_name(again.moment)) == "PARKED");
+          CHECK_UNARY((again.top == first.top && again.top->ctx.sp == sp));
+          CHECK_UNARY(again.moment.bits() == first.moment.bits());  // not a new wait of the same kind
+        }
+        flag = 1;
+        wake.unpark();
+      });
+    });
+  }
 }
 
 TEST_CASE("park: the innermost fiber of a chain parks the task; waking it goes straight back there [HA1.2]") {
@@ -319,4 +361,35 @@ TEST_CASE("park: sums are exact with random delays, eight workers on whatever th
     });
   });
   for (const Pair& pair : all) CHECK(pair.sum == std::uint64_t{rounds} * (rounds + 1) / 2);
+}
+
+TEST_CASE("nursery: a spawn in one that has ended is refused, by its owner and by a thread [HC9]") {
+  for (const unsigned count : {1U, 2U}) {
+    weft::Runtime runtime(workers(count));
+    runtime.run([&] {
+      bool ran = false;
+      weft::detail::NurseryCore core;
+      weft::detail::open_nursery(core, {});
+      weft::Nursery nursery(core);
+      nursery.start([&] { ran = true; });
+      weft::detail::close_quiet_nursery(core);
+      CHECK(ran);
+      ran = false;
+      const auto refused = [&] {
+        try {
+          nursery.start([&] { ran = true; });
+        } catch (const weft::RuntimeError& error) {
+          return std::string(error.what()).find("a nursery that has ended") != std::string::npos;
+        }
+        return false;
+      };
+      CHECK(refused());
+      bool by_thread = false;
+      std::thread([&] { by_thread = refused(); }).join();
+      CHECK(by_thread);
+      weft::yield_now();
+      CHECK_FALSE(ran);
+    });
+    CHECK(runtime.shutdown());
+  }
 }

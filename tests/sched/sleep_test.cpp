@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Sleepers: parked on a timer, in no run queue, never early, woken although everybody sleeps.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "sched/runtime_core.hpp"
 #include "sched/universe.hpp"
@@ -17,18 +22,24 @@ using namespace std::chrono_literals;
 using namespace weft_test;
 using Clock = std::chrono::steady_clock;
 
-TEST_CASE("sleep: never early, in every universe, also for tasks and threads beside each other [V-074] [N-013]") {
+TEST_CASE("sleep: never early, in every universe, also for tasks and threads beside each other [N-013]") {
   in_each_universe([](const Universe& u) {
     std::atomic<int> early = 0;
-    weft::with_nursery([&](weft::Nursery& n) {
-      for (int i = 0; i < 10; ++i) {
-        auto sleeper = u.spawn(n, [&, i] {
-          const auto began = Clock::now();
-          weft::sleep(std::chrono::microseconds(137 * i));
-          if (Clock::now() - began < std::chrono::microseconds(137 * i)) ++early;
-        });
-      }
+    std::atomic<int> slept = 0;
+    const auto nap = [&](int i) {
+      const auto began = Clock::now();
+      weft::sleep(std::chrono::microseconds(137 * i));
+      if (Clock::now() - began < std::chrono::microseconds(137 * i)) ++early;
+      ++slept;
+    };
+    std::thread thread([&] {
+      for (int i = 0; i < 10; ++i) nap(i);
     });
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < 10; ++i) auto sleeper = u.spawn(n, [&, i] { nap(i); });
+    });
+    thread.join();
+    CHECK(slept == 20);
     CHECK(early == 0);
     CHECK_THROWS_AS(weft::sleep(-1ns), std::invalid_argument);
     weft::sleep(0ns);
@@ -37,6 +48,52 @@ TEST_CASE("sleep: never early, in every universe, also for tasks and threads bes
     weft::sleep_until(when);
     CHECK(Clock::now() >= when);
   });
+}
+
+namespace {
+
+// A machine whose wall clock may be set at any time: what a sleep asks the kernel for must not speak of that clock.
+struct Asked {
+  std::atomic<unsigned> by_monotonic{0};
+  std::atomic<unsigned> by_wall{0};
+  std::atomic<unsigned> wall_reads{0};
+
+  static bool look(const weft::detail::sys::Call& call, long*, void* context) {
+    Asked& asked = *static_cast<Asked*>(context);
+    if (call.number == SYS_clock_gettime && call.args[0] == CLOCK_REALTIME) ++asked.wall_reads;
+    if (call.number != SYS_futex || (call.args[1] & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET || call.args[3] == 0)
+      return false;
+    // Of a deadline, and the wall clock is decades ahead of the time since boot.
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const auto& until = *reinterpret_cast<const timespec*>(call.args[3]);
+    const bool wall = (call.args[1] & FUTEX_CLOCK_REALTIME) != 0 || until.tv_sec > now.tv_sec + 60;
+    ++(wall ? asked.by_wall : asked.by_monotonic);
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sleep: no wait names the wall clock, so setting that changes no sleep, of tasks and of threads [V-074]") {
+  Asked asked;
+  weft::detail::sys::set_interceptor(Asked::look, &asked);
+  {
+    weft::Runtime runtime(workers(2));
+    runtime.run([] {
+      for (int i = 0; i < 20; ++i) weft::sleep(300us);
+      std::atomic<std::uint32_t> never{0};
+      CHECK(weft::park_if_for(never, 0, 300us) == weft::WaitOutcome::timed_out);
+    });
+    CHECK(runtime.shutdown());
+  }
+  const unsigned by_tasks = asked.by_monotonic;
+  CHECK(by_tasks > 0);
+  std::thread([] { weft::sleep(1ms); }).join();
+  weft::detail::sys::set_interceptor(nullptr, nullptr);
+  CHECK(asked.by_monotonic > by_tasks);
+  CHECK(asked.by_wall == 0);
+  CHECK(asked.wall_reads == 0);
 }
 
 TEST_CASE("sleep: ten thousand sleepers stand in no run queue and are not dispatched meanwhile [V-073] [V-075]") {

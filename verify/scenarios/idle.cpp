@@ -333,11 +333,13 @@ constexpr Plan stuck(Plan plan) {
 
 const Register a{{.name = "idle: the first request wakes a task into its slot [H4]", .run = injected<Real>(idle_slot)}};
 const Register b{{.name = "idle: two requests, each busy for long [H5]", .run = injected<Real>(idle_pair)}};
-const Register c{{.name = "idle: a request while workers fall asleep", .run = injected<Real>(busy_slot)}};
-const Register d{{.name = "idle: a request that spawns while workers fall asleep", .run = injected<Real>(busy_spawn)}};
+const Register c{{.name = "idle: a request while workers fall asleep [W-016] [B2]", .run = injected<Real>(busy_slot)}};
+const Register d{
+    {.name = "idle: a request that spawns while workers fall asleep [W-016] [B2]", .run = injected<Real>(busy_spawn)}};
 const Register e{
     {.name = "idle: a spawn, store buffers", .run = injected<Real>(busy_spawn), .preemptions = 1, .delays = 1}};
-const Register f{{.name = "idle: two requests while workers fall asleep", .run = injected<Real>(busy_pair)}};
+const Register f{
+    {.name = "idle: two requests while workers fall asleep [W-016] [B2]", .run = injected<Real>(busy_pair)}};
 const Register g{{.name = "idle: a request, store buffers and asymmetric fences [W-033]",
                   .run = injected<Real>(busy_plain),
                   .delays = 1,
