@@ -42,12 +42,33 @@ add_test(NAME "trace [N-071]" COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tests
                                       $<TARGET_FILE:program_traced>)
 set_tests_properties("trace [N-071]" PROPERTIES LABELS unit TIMEOUT 120)
 
-# Input and output where io_uring is refused, as in many containers.
+# Input and output where the system gives less: io_uring refused, as in many containers, one CPU, little address space
+# (each worker's stack and each slab of fiber stacks reserve some; ten thousand tasks of one test need 3 GB).
+find_program(WEFT_TASKSET NAMES taskset REQUIRED)
+find_program(WEFT_PRLIMIT NAMES prlimit REQUIRED)
+function(weft_narrow_test name program)
+  add_test(NAME "${name} [N-091]" COMMAND ${ARGN} $<TARGET_FILE:${program}> --no-intro)
+  set_tests_properties("${name} [N-091]" PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()
 foreach(floor io net)
-  set(name "${floor}.without_uring [N-056] [N-091]")
-  add_test(NAME ${name} COMMAND program_no_uring EPERM $<TARGET_FILE:weft_${floor}_tests> --no-intro)
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+  weft_narrow_test("${floor}.without_uring [N-056]" weft_${floor}_tests program_no_uring EPERM)
+  weft_narrow_test("${floor}.unknown_uring [N-056]" weft_${floor}_tests program_no_uring ENOSYS)
+  set_property(TEST "${floor}.unknown_uring [N-056] [N-091]" PROPERTY LABELS full)
+  weft_narrow_test("${floor}.on_one_cpu" weft_${floor}_tests ${WEFT_TASKSET} -c 0)
+  weft_narrow_test("${floor}.in_little_space" weft_${floor}_tests ${WEFT_PRLIMIT} --as=4294967296)
 endforeach()
+if(TARGET weft_tls_tests)
+  weft_narrow_test("tls.without_uring [N-056]" weft_tls_tests program_no_uring EPERM)
+endif()
+set(name "foreign_loop.without_uring [N-056] [N-091]")
+add_test(NAME ${name}
+  COMMAND program_no_uring EPERM $<TARGET_FILE:weft_sched_tests> --source-file=*/foreign_loop_test.cpp --no-intro)
+set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# The io suite where every task goes on on another worker than the one that it waited on. With two workers of which one
+# computes for ever there is no other: that case is left out.
+add_test(NAME "io.migration_check [B36]" COMMAND weft_io_tests --no-intro --test-case-exclude=*only\ computes*)
+set_tests_properties("io.migration_check [B36]" PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_MIGRATION_CHECK=1)
 
 # weft_full_test(FLOOR FILE): the cases of a file once more, at the size and with the times that ./dev test --full asks for.
 function(weft_full_test floor noun)
@@ -61,6 +82,7 @@ weft_full_test(sched sysmon)
 weft_full_test(sched elastic)
 weft_full_test(sched cores)
 weft_full_test(io os_signals)
+weft_full_test(sched blocking)
 
 function(weft_variant name program compiler flags)
   add_test(NAME ${name}

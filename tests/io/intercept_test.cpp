@@ -3,6 +3,7 @@
 #include "weft/intercept.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
 #include "weft/blocking_io.hpp"
@@ -56,14 +58,45 @@ weft::IoResult deny(weft::IoRequest& request) {
   return request.op == weft::IoOp::open ? weft::IoResult::failed(EACCES) : weft::perform_io(request);
 }
 
+// The system calls that one thread makes through the seam, from start() on. Static: another thread may be on its way
+// through the seam when the counting ends.
+struct OwnCalls {
+  OwnCalls() {
+    calls = -1;
+    weft::detail::sys::set_interceptor(count, nullptr);
+  }
+  ~OwnCalls() { weft::detail::sys::set_interceptor(nullptr, nullptr); }
+  OwnCalls(const OwnCalls&) = delete;
+  OwnCalls& operator=(const OwnCalls&) = delete;
+  void start() {
+    thread = pthread_self();
+    calls = 0;
+  }
+  static bool count(const weft::detail::sys::Call&, long*, void*) {
+    if (calls >= 0 && pthread_equal(thread, pthread_self()) != 0) ++calls;
+    return false;
+  }
+  static inline std::atomic<pthread_t> thread{};
+  static inline std::atomic<int> calls{-1};
+};
+
 }  // namespace
 
 TEST_CASE(
     "io request: raised as yield and io with the request as payload, before any system call [E-076] [E-080] [E-081]") {
   in_each_universe([](const Universe&) {
     char byte = 0;
-    weft::Fiber fiber([&] { return read_nowhere(&byte, 1).value(); }, weft::Mask(weft::sig::io));
+    OwnCalls own;
+    weft::Fiber fiber(
+        [&] {
+          own.start();
+          return read_nowhere(&byte, 1).value();
+        },
+        weft::Mask(weft::sig::io));
     const weft::Event& event = fiber.resume();
+    CHECK(own.calls == 0);
+    (void)weft::detail::sys::getpid();
+    CHECK(own.calls == 1);
     CHECK(event.bits == (weft::sig::yield | weft::sig::io));
     CHECK(weft::sig::io == weft::SignalSet::bit(9));
     CHECK_FALSE(fiber.finished());

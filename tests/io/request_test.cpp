@@ -78,7 +78,7 @@ TEST_CASE("io: a deadline ends a read, and what comes later is read by the next 
   });
 }
 
-TEST_CASE("io: a cancel ends a read by Cancelled, and no byte is lost [N-022] [N-056]") {
+TEST_CASE("io: a cancel ends a read by Cancelled, and no byte is lost [N-022] [N-056] [HA5]") {
   on_each_engine([] {
     Pair pair;
     char room[16];

@@ -205,9 +205,11 @@ TEST_CASE("io: a timer ends the wait it was armed for; an evicted one does not [
   });
 }
 
-TEST_CASE("io: a whole conversation by the interface alone, in the same order every time [X-013]") {
+TEST_CASE("io: a whole conversation by the interface alone, in the same order, to the same clock every time [X-013]") {
+  weft::RuntimeOptions options = workers(1);
+  options.clock = weft::RuntimeOptions::Clock::virtual_;
   for (int round = 0; round < 3; ++round) {
-    weft::run(workers(1), [] {
+    weft::run(options, [] {
       struct Talk {
         weft::Io& io = weft::current_io();
         std::string log;
@@ -235,6 +237,7 @@ TEST_CASE("io: a whole conversation by the interface alone, in the same order ev
       }
       talk.io.release_raw(task, true, nullptr);
       CHECK(talk.log == "spawn child timer root ");
+      CHECK(talk.io.now().time_since_epoch() == 1ms);
     });
   }
 }

@@ -16,6 +16,7 @@
 #include "sched/universe.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/scope.hpp"
 #include "weft/wait.hpp"
 
 using namespace std::chrono_literals;
@@ -206,6 +207,47 @@ TEST_CASE(
       flag = 2;
       handle.unpark();
       waiter.join();
+      CHECK(returns == 1);
+    });
+  });
+}
+
+TEST_CASE("sleep: a cancel and a late wake resume once, and the late one is dropped and counted [J-096]") {
+  weft::RuntimeOptions options = workers(1);
+  options.sysmon = false;
+  weft::Runtime runtime(options);
+  runtime.run([&] {
+    std::atomic<std::uint32_t> flag{0};
+    weft::with_nursery([&](weft::Nursery& n) {
+      int cancels = 0;
+      int returns = 0;
+      weft::Unparker handle;
+      auto waiter = n.spawn([&] {
+        handle = weft::unparker();
+        try {
+          weft::sleep(3ms);
+        } catch (const weft::Cancelled&) {
+          ++cancels;
+        }
+        weft::shield([&] {
+          while (flag.load() == 0) {
+            (void)weft::park_if(flag, 0);
+            ++returns;
+          }
+        });
+      });
+      until_parked(waiter);
+      const std::uint64_t stale = runtime.stats().timers_stale;
+      waiter.cancel();
+      until([&] { return cancels == 1; });
+      until_parked(waiter);
+      until([&] { return runtime.stats().timers_stale > stale; });
+      CHECK(runtime.stats().timers_stale == stale + 1);
+      CHECK(returns == 0);
+      flag = 1;
+      handle.unpark();
+      waiter.wait();
+      CHECK(cancels == 1);
       CHECK(returns == 1);
     });
   });

@@ -20,6 +20,7 @@
 #include "weft/runtime.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/sim.hpp"
+#include "weft/supervisor.hpp"
 #include "weft/sync_event.hpp"
 
 using namespace std::chrono_literals;
@@ -367,4 +368,37 @@ TEST_CASE("sim: cancel_everywhere passes what cleans up, and finds a planted lea
   });
   CHECK(hang.failures > 0);
   CHECK(hang.first.failure == sim::Failure::hang);
+}
+
+TEST_CASE("sim: a supervisor of each strategy may be cancelled anywhere, and leaves no child behind [B21] [N-024]") {
+  for (const weft::Strategy strategy :
+       {weft::Strategy::one_for_one, weft::Strategy::one_for_all, weft::Strategy::rest_for_one}) {
+    sim::CancelOptions options;
+    options.quiet = true;
+    const sim::CancelReport report = sim::cancel_everywhere(options, [strategy] {
+      int alive = 0;
+      int runs = 0;
+      const auto child = [&](bool fails) {
+        return [&, fails] {
+          const auto gone = [&](void*) { --alive; };
+          ++alive;
+          const std::unique_ptr<void, decltype(gone)> guard(&alive, gone);
+          weft::sleep(1ms);
+          if (fails && ++runs < 3) throw std::runtime_error("again");
+          weft::sleep(1ms);
+        };
+      };
+      sim::victim([&] {
+        weft::Supervisor supervisor(
+            {.strategy = strategy, .max_restarts = 10, .within = 1s, .backoff = {.first = 1ms}});
+        supervisor.add("first", child(false), weft::Restart::transient);
+        supervisor.add("second", child(true), weft::Restart::transient);
+        supervisor.add("third", child(false), weft::Restart::transient);
+        supervisor.run();
+      });
+      sim::check(alive == 0, "no child is left");
+    });
+    CHECK_MESSAGE(report.ok(), report.text);
+    CHECK(report.points >= 10);
+  }
 }

@@ -169,6 +169,54 @@ TEST_CASE("sim network: a partition stops what goes between two hosts until it h
   CHECK(report.time > 2s);
 }
 
+TEST_CASE("sim network: a connection is reset as often as the options say, and both ends are told [N-061]") {
+  sim::Options options;
+  options.network.reset = 1;
+  const auto talk = [] {
+    weft::with_nursery([](weft::Nursery& n) {
+      weft::TcpListener listener = sim::on_host("b", [] { return weft::TcpListener::bind(weft::Address::any(80)); });
+      n.start([&] {
+        weft::TcpStream client = listener.accept();
+        char room[4];
+        sim::check(error_of([&] { client.read_exactly(room); }) == ECONNRESET, "the other end is told");
+      });
+      sim::on_host("a", [&] {
+        weft::TcpStream server = weft::TcpStream::connect(sim::address("b", 80));
+        char room[4];
+        const int sent = error_of([&] { server.write_all("ping"); });
+        sim::check(sent == ECONNRESET || error_of([&] { server.read_exactly(room); }) == ECONNRESET,
+                   "so is the sender");
+      });
+    });
+  };
+  const sim::Report report = sim::run(5, options, talk);
+  CHECK_MESSAGE(report.ok(), report.text);
+  options.network.reset = 0;
+  CHECK(sim::run(5, options, talk).failure == sim::Failure::check);
+}
+
+TEST_CASE("sim network: a sender whose segments do not arrive gives up when the options say so [N-061]") {
+  for (const auto patience : {2s, 20s}) {
+    sim::Options options;
+    options.network.gives_up = patience;
+    const sim::Report report = sim::run(6, options, [&] {
+      weft::TcpListener listener = sim::on_host("b", [] { return weft::TcpListener::bind(weft::Address::any(80)); });
+      sim::on_host("a", [&] {
+        weft::TcpStream server = weft::TcpStream::connect(sim::address("b", 80));
+        sim::partition({"a"}, {"b"});
+        const auto begun = weft::now();
+        server.write_all("ping");
+        char room[4];
+        sim::check(error_of([&] { server.read_exactly(room); }) == ETIMEDOUT, "it is told");
+        const auto waited = weft::now() - begun;
+        sim::check(waited >= patience && waited < 2 * patience, "in time");
+        sim::heal();
+      });
+    });
+    CHECK_MESSAGE(report.ok(), report.text);
+  }
+}
+
 TEST_CASE("sim network: what goes wrong has the error that Linux gives [N-061]") {
   const sim::Report report = sim::run(4, {}, [] {
     sim::check(error_of([] { (void)weft::TcpStream::connect(sim::address("b", 81)); }) == ECONNREFUSED, "refused");
