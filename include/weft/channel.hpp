@@ -89,9 +89,35 @@ class Channel {
   [[nodiscard]] SendStatus send_result(T&& value, TimePoint when = TimePoint::max()) noexcept {
     return send_by(value, detail::deadline_at(when), detail::Raise::quietly);
   }
+  [[nodiscard]] SendStatus send_until(const T& value, TimePoint when)
+    requires std::copy_constructible<T>
+  {
+    return send_until(T(value), when);
+  }
+  [[nodiscard]] SendStatus send_for(const T& value, std::chrono::nanoseconds span)
+    requires std::copy_constructible<T>
+  {
+    return send_for(T(value), span);
+  }
+  [[nodiscard]] SendStatus send_result(const T& value, TimePoint when = TimePoint::max()) noexcept(
+      std::is_nothrow_copy_constructible_v<T>)
+    requires std::copy_constructible<T>
+  {
+    return send_result(T(value), when);
+  }
   // All of them, in order, and together where they fit. Returns how many were sent, which is less only if the channel
   // was closed, or the caller asked to stop, after the first of them; values from there on are untouched.
   std::size_t send_many(std::span<T> values);
+  // The same, as far as they came in that time. Cancelled is thrown only if none of them was sent.
+  SentMany send_many_until(std::span<T> values, TimePoint when) {
+    return send_many_by(values, detail::deadline_at(when), detail::Raise::yes);
+  }
+  SentMany send_many_for(std::span<T> values, std::chrono::nanoseconds span) {
+    return send_many_by(values, detail::deadline_after(span), detail::Raise::yes);
+  }
+  SentMany send_many_result(std::span<T> values, TimePoint when = TimePoint::max()) noexcept {
+    return send_many_by(values, detail::deadline_at(when), detail::Raise::quietly);
+  }
 
   // --- Receiving. Nothing: closed and drained.
   std::optional<T> recv() {
@@ -120,7 +146,21 @@ class Channel {
     return recv_by(detail::deadline_at(when), detail::Raise::quietly);
   }
   // Waits for one, then takes what is there, `most` at most, and appends it. Returns how many; 0: closed and drained.
-  std::size_t recv_many(std::vector<T>& into, std::size_t most);
+  std::size_t recv_many(std::vector<T>& into, std::size_t most) {
+    return recv_many_by(into, most, seam::no_deadline, detail::Raise::yes).value_or(0);
+  }
+  std::expected<std::size_t, RecvStatus> recv_many_until(std::vector<T>& into, std::size_t most, TimePoint when) {
+    return recv_many_by(into, most, detail::deadline_at(when), detail::Raise::yes);
+  }
+  std::expected<std::size_t, RecvStatus> recv_many_for(std::vector<T>& into, std::size_t most,
+                                                       std::chrono::nanoseconds span) {
+    return recv_many_by(into, most, detail::deadline_after(span), detail::Raise::yes);
+  }
+  // Throws nothing but std::bad_alloc, with nothing taken: not if `into` has room for `most`.
+  std::expected<std::size_t, RecvStatus> recv_many_result(std::vector<T>& into, std::size_t most,
+                                                          TimePoint when = TimePoint::max()) {
+    return recv_many_by(into, most, detail::deadline_at(when), detail::Raise::quietly);
+  }
 
   // Each value until it is closed and drained. ++ is lazy: it takes nothing before the next value is looked at.
   Iterator begin() { return Iterator(*this); }
@@ -182,6 +222,9 @@ class Channel {
     const SendStatus status = send_now(value);
     return status == SendStatus::full ? park_send(value, deadline, raise) : status;
   }
+  SentMany send_many_by(std::span<T> values, std::int64_t deadline, detail::Raise raise);
+  std::expected<std::size_t, RecvStatus> recv_many_by(std::vector<T>& into, std::size_t most, std::int64_t deadline,
+                                                      detail::Raise raise);
   std::expected<T, RecvStatus> recv_by(std::int64_t deadline, detail::Raise raise) {
     if (raise == detail::Raise::yes) turn();
     std::optional<T> value;
@@ -275,12 +318,18 @@ template <class T>
 
 template <class T>
 std::size_t Channel<T>::send_many(std::span<T> values) {
-  turn();
+  const SentMany many = send_many_by(values, seam::no_deadline, detail::Raise::yes);
+  if (many.count == 0 && many.status == SendStatus::closed) detail::throw_channel_closed(close_reason());
+  return many.count;
+}
+
+template <class T>
+SentMany Channel<T>::send_many_by(std::span<T> values, std::int64_t deadline, detail::Raise raise) {
+  if (raise == detail::Raise::yes) turn();
   std::size_t sent = 0;
   while (sent < values.size()) {
     if (mode_ != ChannelMode::block) {
-      const SendStatus status = send_now(values[sent]);
-      if (status == SendStatus::closed) break;
+      if (send_now(values[sent]) == SendStatus::closed) return {sent, SendStatus::closed};
       ++sent;
       continue;
     }
@@ -288,21 +337,21 @@ std::size_t Channel<T>::send_many(std::span<T> values) {
     bool closed = false;
     sent += core_.offer_many(values.data() + sent, values.size() - sent, closed, woken);
     detail::deliver_all(woken);
-    if (closed || sent == values.size()) break;
+    if (closed) return {sent, SendStatus::closed};
+    if (sent == values.size()) break;
     // What was sent is sent: a request to stop is raised at the caller's next suspension point.
-    const SendStatus status =
-        park_send(values[sent], seam::no_deadline, sent == 0 ? detail::Raise::yes : detail::Raise::quietly);
-    if (status != SendStatus::sent) break;
+    const SendStatus status = park_send(values[sent], deadline, sent == 0 ? raise : detail::Raise::quietly);
+    if (status != SendStatus::sent) return {sent, status};
     ++sent;
   }
-  if (sent == 0 && !values.empty() && closed()) detail::throw_channel_closed(close_reason());
-  return sent;
+  return {sent, SendStatus::sent};
 }
 
 template <class T>
-std::size_t Channel<T>::recv_many(std::vector<T>& into, std::size_t most) {
+std::expected<std::size_t, RecvStatus> Channel<T>::recv_many_by(std::vector<T>& into, std::size_t most,
+                                                                std::int64_t deadline, detail::Raise raise) {
   if (most == 0) return 0;
-  turn();
+  if (raise == detail::Raise::yes) turn();
   const std::size_t batch = std::min<std::size_t>(most, std::max<std::size_t>(capacity(), 16));
   if (into.capacity() - into.size() < batch) into.reserve(std::max(into.size() + batch, 2 * into.capacity()));
   const auto take = [&](std::size_t count) {
@@ -315,7 +364,8 @@ std::size_t Channel<T>::recv_many(std::vector<T>& into, std::size_t most) {
   };
   if (const std::size_t taken = core_.looks_receivable() ? take(batch) : 0) return taken;
   std::optional<T> first;
-  if (park_recv(first, seam::no_deadline, detail::Raise::yes) != RecvStatus::received) return 0;
+  const RecvStatus status = park_recv(first, deadline, raise);
+  if (status != RecvStatus::received) return std::unexpected(status);
   into.push_back(std::move(*first));
   return 1 + (batch > 1 && core_.looks_receivable() ? take(batch - 1) : 0);
 }

@@ -2,6 +2,7 @@
 // What: how operations on channels end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,12 @@ enum class RecvStatus : std::uint8_t {
   cancelled,  // only from the forms that do not throw
 };
 const char* to_string(RecvStatus status);
+
+// How many of several values were sent, and why not more.
+struct [[nodiscard]] SentMany {
+  std::size_t count = 0;
+  SendStatus status = SendStatus::sent;  // sent: all of them
+};
 
 enum class ChannelMode : std::uint8_t {
   block,     // a full channel makes its senders wait

@@ -33,17 +33,6 @@ namespace weft::inline v0 {
 enum class FutureStatus : std::uint8_t { pending, done, failed, cancelled };
 const char* to_string(FutureStatus status);
 
-// Why there is no result, from the form that never throws.
-struct AwaitError {
-  enum class Why : std::uint8_t {
-    timed_out,
-    cancelled,  // the caller was asked to stop before the future ended
-    failed,     // `failure` ended the future's task
-  };
-  Why why = Why::failed;
-  std::exception_ptr failure;
-};
-
 // Debugging: with true, a second await of a future that another task awaits throws std::logic_error. Process-wide.
 void one_awaiter(bool on);
 
@@ -192,6 +181,16 @@ class [[nodiscard]] Future {
   }
   // For its end only: neither its result nor its failure comes out here.
   void wait() { (void)detail::await_future(checked(), std::chrono::steady_clock::time_point::max(), OnCancel::raise); }
+  // False: its time was up first.
+  bool wait_until(std::chrono::steady_clock::time_point when) {
+    return detail::await_future(checked(), when, OnCancel::raise) == WaitResult::done;
+  }
+  bool wait_for(std::chrono::nanoseconds span) { return wait_until(detail::time_after(span)); }
+  // Never throws.
+  WaitResult wait_result(
+      std::chrono::steady_clock::time_point when = std::chrono::steady_clock::time_point::max()) noexcept {
+    return detail::await_future(checked(), when, OnCancel::end);
+  }
 
   bool done() const { return checked().core.is_over(); }
   FutureStatus status() const { return detail::status_of(checked()); }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -98,6 +99,12 @@ class Lazy {
   }
   T* get_until(Clock::time_point when) {
     return once_.call_until(when, [this] { fill(); }) ? &*value_ : nullptr;
+  }
+  // Throws nothing but what making it throws.
+  std::expected<T*, WaitResult> get_result(Clock::time_point when = Clock::time_point::max()) {
+    const WaitResult end = once_.call_result([this] { fill(); }, when);
+    if (end != WaitResult::done) return std::unexpected(end);
+    return &*value_;
   }
   T* try_get() noexcept { return once_.is_done() ? &*value_ : nullptr; }
 

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -32,6 +33,7 @@ struct PoolHooks {
 template <class T>
 class Pool {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
   class Taken;
 
   explicit Pool(std::size_t limit, PoolHooks<T> hooks = {})
@@ -46,24 +48,25 @@ class Pool {
 
   // Waits for one if all are out. Throws Cancelled, ChannelClosed after close(), and what on_create throws.
   Taken take() {
-    std::optional<Taken> taken = take_now();
-    if (taken) return std::move(*taken);
-    auto got = weft::select(op::recv(idle_), op::recv(unmade_));
-    return settle(got);
+    Got got = take_by(TimePoint::max(), detail::Raise::yes);
+    return std::move(*unless_closed(got));
   }
   // Nothing: all are out.
-  std::optional<Taken> try_take() { return take_now(); }
-  std::optional<Taken> take_for(std::chrono::nanoseconds span) {
-    return take_until(
-        span == std::chrono::nanoseconds::max()
-            ? std::chrono::steady_clock::time_point::max()
-            : std::chrono::steady_clock::time_point(std::chrono::nanoseconds(detail::deadline_after(span))));
+  std::optional<Taken> try_take() {
+    Got got = look();
+    return taken(got);
   }
-  std::optional<Taken> take_until(std::chrono::steady_clock::time_point when) {
-    if (std::optional<Taken> taken = take_now()) return taken;
-    auto got = weft::select_until(when, op::recv(idle_), op::recv(unmade_));
-    if (!got) return std::nullopt;
-    return settle(*got);
+  // Nothing: all were out for so long.
+  std::optional<Taken> take_for(std::chrono::nanoseconds span) {
+    return take_until(TimePoint(std::chrono::nanoseconds(detail::deadline_after(span))));
+  }
+  std::optional<Taken> take_until(TimePoint when) {
+    Got got = take_by(when, detail::Raise::yes);
+    return taken(got);
+  }
+  // Throws nothing but what on_create throws: closed, timed_out and cancelled come as values.
+  std::expected<Taken, RecvStatus> take_result(TimePoint when = TimePoint::max()) {
+    return take_by(when, detail::Raise::quietly);
   }
 
   // Nobody takes any more; those who wait are told. What is out still comes back.
@@ -77,6 +80,7 @@ class Pool {
 
  private:
   struct Unmade {};
+  using Got = std::expected<Taken, RecvStatus>;
 
   static std::size_t checked(std::size_t limit) {
     if (limit == 0) throw std::invalid_argument("Pool: a limit of 0 has nothing to give");
@@ -85,11 +89,32 @@ class Pool {
   void destroy(T& one) {
     if (hooks_.on_destroy) hooks_.on_destroy(one);
   }
-  std::optional<Taken> take_now() {
-    if (closed_.load(std::memory_order_acquire)) detail::throw_channel_closed(unmade_.close_reason());
+  // Without waiting: one, or empty, or closed.
+  Got look() {
+    if (closed_.load(std::memory_order_acquire)) return std::unexpected(RecvStatus::closed);
     if (std::optional<T> one = idle_.try_recv()) return Taken(*this, std::move(*one));
     std::optional<Unmade> place;
-    if (unmade_.try_recv(place) == RecvStatus::received) return make();
+    const RecvStatus status = unmade_.try_recv(place);
+    if (status == RecvStatus::received) return make();
+    return std::unexpected(status);
+  }
+  Got take_by(TimePoint when, detail::Raise raise) {
+    Got got = look();
+    if (got || got.error() != RecvStatus::empty) return got;
+    if (raise == detail::Raise::yes) {
+      auto won = weft::select_until(when, op::recv(idle_), op::recv(unmade_));
+      return won ? settle(*won) : Got(std::unexpected(RecvStatus::timed_out));
+    }
+    auto won = weft::select_result(when, op::recv(idle_), op::recv(unmade_));
+    if (won) return settle(*won);
+    return std::unexpected(won.error() == WaitResult::timed_out ? RecvStatus::timed_out : RecvStatus::cancelled);
+  }
+  Got& unless_closed(Got& got) {
+    if (!got && got.error() == RecvStatus::closed) detail::throw_channel_closed(unmade_.close_reason());
+    return got;
+  }
+  std::optional<Taken> taken(Got& got) {
+    if (unless_closed(got)) return std::move(*got);
     return std::nullopt;
   }
   Taken make() {
@@ -100,9 +125,9 @@ class Pool {
       throw;
     }
   }
-  Taken settle(std::variant<std::optional<T>, std::optional<Unmade>>& got) {
-    if (got.index() == 0) return Taken(*this, std::move(*std::get<0>(got)));
-    if (!std::get<1>(got)) detail::throw_channel_closed(unmade_.close_reason());
+  Got settle(std::variant<std::optional<T>, std::optional<Unmade>>& won) {
+    if (won.index() == 0) return Taken(*this, std::move(*std::get<0>(won)));
+    if (!std::get<1>(won)) return std::unexpected(RecvStatus::closed);
     return make();
   }
   // It came back.

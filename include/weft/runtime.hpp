@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/detail/wait_core.hpp"
 #include "weft/io.hpp"
 #include "weft/runtime_error.hpp"
 #include "weft/runtime_options.hpp"
@@ -180,6 +181,8 @@ auto go(F&& f, const TaskOptions& options = {}) {
 // Zero or more; a negative span throws std::invalid_argument.
 void sleep(std::chrono::nanoseconds span);
 void sleep_until(std::chrono::steady_clock::time_point when);
+// Never throws, for destructors and noexcept code. `cancelled`: asked to stop before its time; never `timed_out`.
+WaitResult sleep_result(std::chrono::steady_clock::time_point when) noexcept;
 
 // Lets others run; the caller goes to the back of the queue.
 void yield_now();

@@ -103,25 +103,70 @@ struct Selected {
   std::size_t index = 0;
   T value;
 };
+
+namespace detail {
+
 template <class T>
-Selected<T> select(std::span<Op<T>> ops) {
+SelectEnd select_list(std::int64_t deadline, Raise raise, std::span<Op<T>> ops) {
   std::size_t count = 0;
   for (const Op<T>& one : ops) count += one.size();
-  std::vector<detail::SelectCase*> cases(count);
+  std::vector<SelectCase*> cases(count);
   std::vector<seam::SpinLock*> locks(count);
-  detail::SelectCase** into = cases.data();
+  SelectCase** into = cases.data();
   for (Op<T>& one : ops) {
     one.collect(into);
     into += one.size();
   }
-  std::size_t which = detail::run_select({cases.data(), locks.data(), count}).which;
+  return run_select({cases.data(), locks.data(), count, deadline, raise});
+}
+
+template <class T>
+Selected<T> selected(std::size_t which, std::span<Op<T>> ops) {
   std::size_t index = 0;
   for (; which >= ops[index].size(); ++index) which -= ops[index].size();
   return {index, ops[index].result(which)};
 }
+
+}  // namespace detail
+
+template <class T>
+Selected<T> select(std::span<Op<T>> ops) {
+  return detail::selected(detail::select_list(seam::no_deadline, detail::Raise::yes, ops).which, ops);
+}
+template <class T>
+std::optional<Selected<T>> select_until(std::chrono::steady_clock::time_point when, std::span<Op<T>> ops) {
+  const detail::SelectEnd end = detail::select_list(detail::deadline_at(when), detail::Raise::yes, ops);
+  if (end.end != detail::WaitEnd::done) return std::nullopt;
+  return detail::selected(end.which, ops);
+}
+template <class T>
+std::optional<Selected<T>> select_for(std::chrono::nanoseconds span, std::span<Op<T>> ops) {
+  const detail::SelectEnd end = detail::select_list(detail::deadline_after(span), detail::Raise::yes, ops);
+  if (end.end != detail::WaitEnd::done) return std::nullopt;
+  return detail::selected(end.which, ops);
+}
+template <class T>
+std::expected<Selected<T>, WaitResult> select_result(std::chrono::steady_clock::time_point when, std::span<Op<T>> ops) {
+  const detail::SelectEnd end = detail::select_list(detail::deadline_at(when), detail::Raise::quietly, ops);
+  if (end.end != detail::WaitEnd::done) return std::unexpected(end.end);
+  return detail::selected(end.which, ops);
+}
 template <class T>
 Selected<T> select(std::vector<Op<T>>& ops) {
   return select(std::span<Op<T>>(ops));
+}
+template <class T>
+std::optional<Selected<T>> select_until(std::chrono::steady_clock::time_point when, std::vector<Op<T>>& ops) {
+  return select_until(when, std::span<Op<T>>(ops));
+}
+template <class T>
+std::optional<Selected<T>> select_for(std::chrono::nanoseconds span, std::vector<Op<T>>& ops) {
+  return select_for(span, std::span<Op<T>>(ops));
+}
+template <class T>
+std::expected<Selected<T>, WaitResult> select_result(std::chrono::steady_clock::time_point when,
+                                                     std::vector<Op<T>>& ops) {
+  return select_result(when, std::span<Op<T>>(ops));
 }
 
 }  // namespace weft::inline v0

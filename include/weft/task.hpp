@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <expected>
 #include <optional>
 #include <source_location>
 #include <string_view>
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include "weft/detail/make_task.hpp"
+#include "weft/detail/wait_core.hpp"
 #include "weft/scope.hpp"
 
 namespace weft::inline v0 {
@@ -33,14 +36,27 @@ struct TaskOptions {
 enum class TaskStatus : std::uint8_t { created, runnable, running, waiting, done, failed, cancelled };
 const char* to_string(TaskStatus status);
 
+// Why there is no result, from the forms of join and await that never throw.
+struct AwaitError {
+  enum class Why : std::uint8_t {
+    timed_out,
+    cancelled,  // the caller was asked to stop before the end
+    failed,     // `failure` ended the task
+  };
+  Why why = Why::failed;
+  std::exception_ptr failure;
+};
+
 namespace detail {
 void join_handle(TaskCore* task);  // throws what is pending for the caller
 // By the only handle, which is about to go. Not null: it has run in place, without a wait, on this worker; the record
 // is the caller's to empty and to give back.
 WorkerCore* join_last_handle(TaskCore* task);
-bool join_handle_until(TaskCore* task, std::int64_t deadline);
-bool join_handle_quietly(TaskCore* task);  // never throws; false: the caller was asked to stop first
+// With Raise::quietly it never throws, and `cancelled` says that the caller was asked to stop first.
+WaitEnd join_handle_by(TaskCore* task, std::int64_t deadline, Raise raise);
 void drop_handle_slow(TaskCore* task) noexcept;
+// What ended it; it counts as observed from then on.
+std::exception_ptr outcome_of(TaskCore* task);
 [[noreturn]] void throw_outcome(TaskCore* task);
 void cancel_task(TaskCore* task);
 void interrupt_task(TaskCore* task);
@@ -69,6 +85,10 @@ inline void drop_handle(TaskCore* task) noexcept {
 template <class T>
 class [[nodiscard]] Task {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  // A result, or none: a task without one says true, or false.
+  using Joined = std::conditional_t<std::is_void_v<T>, bool, std::optional<T>>;
+
   Task() = default;
   Task(Task&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
@@ -111,16 +131,39 @@ class [[nodiscard]] Task {
       return std::move(detail::TaskRoom<T>::at(core));
     }
   }
+  // Nothing (false): its time was up first, and the result is still to be had.
+  Joined join_until(TimePoint when) { return join_by(detail::deadline_at(when)); }
+  Joined join_for(std::chrono::nanoseconds span) { return join_by(detail::deadline_after(span)); }
+  // Never throws, for destructors and noexcept code.
+  std::expected<T, AwaitError> join_result(TimePoint when = TimePoint::max()) noexcept(
+      std::is_void_v<T> || std::is_nothrow_move_constructible_v<T>) {
+    const WaitResult end = wait_result(when);
+    if (end != WaitResult::done)
+      return std::unexpected(
+          AwaitError{end == WaitResult::timed_out ? AwaitError::Why::timed_out : AwaitError::Why::cancelled, nullptr});
+    if (core_->flags & detail::task_failed)
+      return std::unexpected(AwaitError{AwaitError::Why::failed, detail::outcome_of(core_)});
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return std::move(detail::TaskRoom<T>::at(core_));
+    }
+  }
   // Waits for its end only: neither its result nor its failure comes out here.
   void wait() {
     if (!done()) detail::join_handle(core_);
   }
   // False: its time was up first.
-  bool wait_for(std::chrono::nanoseconds span) {
-    return detail::join_handle_until(checked(), detail::deadline_after(span));
+  bool wait_until(TimePoint when) {
+    return detail::join_handle_by(checked(), detail::deadline_at(when), detail::Raise::yes) == WaitResult::done;
   }
-  // For destructors and noexcept code: never throws; false if the caller was asked to stop before the task ended.
-  bool wait_quietly() noexcept { return detail::join_handle_quietly(checked()); }
+  bool wait_for(std::chrono::nanoseconds span) {
+    return detail::join_handle_by(checked(), detail::deadline_after(span), detail::Raise::yes) == WaitResult::done;
+  }
+  // Never throws, for destructors and noexcept code.
+  WaitResult wait_result(TimePoint when = TimePoint::max()) noexcept {
+    return detail::join_handle_by(checked(), detail::deadline_at(when), detail::Raise::quietly);
+  }
 
   bool done() const { return detail::has_ended(checked()); }
   TaskStatus status() const { return detail::status_of(checked()); }
@@ -147,6 +190,15 @@ class [[nodiscard]] Task {
     if (core_ == nullptr) [[unlikely]]
       detail::refuse_empty_task();
     return core_;
+  }
+  Joined join_by(std::int64_t deadline) {
+    if (detail::join_handle_by(checked(), deadline, detail::Raise::yes) != WaitResult::done) return Joined{};
+    if constexpr (std::is_void_v<T>) {
+      join();
+      return true;
+    } else {
+      return join();
+    }
   }
   detail::TaskCore* core_ = nullptr;
 };

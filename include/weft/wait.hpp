@@ -53,7 +53,11 @@ Unparker unparker();
 // Parks unless the flag differs from `expected`. Throws Cancelled.
 WaitOutcome park_if(const std::atomic<std::uint32_t>& flag, std::uint32_t expected);
 WaitOutcome park_if_for(const std::atomic<std::uint32_t>& flag, std::uint32_t expected, std::chrono::nanoseconds span);
+WaitOutcome park_if_until(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
+                          std::chrono::steady_clock::time_point when);
 // Never throws, for destructors and noexcept code.
-WaitOutcome park_if_quietly(const std::atomic<std::uint32_t>& flag, std::uint32_t expected) noexcept;
+WaitOutcome park_if_result(
+    const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
+    std::chrono::steady_clock::time_point when = std::chrono::steady_clock::time_point::max()) noexcept;
 
 }  // namespace weft::inline v0

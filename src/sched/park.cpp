@@ -237,16 +237,18 @@ void yield_and_look() {
   yield_slow(self);
 }
 
-void sleep_until_ns(std::int64_t deadline) {
+WaitEnd sleep_until_ns(std::int64_t deadline, Raise raise) {
   TaskCore& task = *task_here();
   const WaitInfo info{"sleep", nullptr, nullptr};
-  offer_wait(info, deadline);
+  if (raise == Raise::yes) offer_wait(info, deadline);
   for (;;) {
-    begin_wait(task, info, deadline, Raise::yes);
+    if (raise == Raise::quietly && cancel_due(task)) return WaitEnd::cancelled;
+    begin_wait(task, info, deadline, raise);
     (void)task.word.begin_park();
-    const WakeReason reason = finish_wait(task, Raise::yes);
-    if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
-    if (time_here() >= deadline) return;
+    const WakeReason reason = finish_wait(task, raise);
+    if (raise == Raise::yes && (reason == WakeReason::cancel || reason == WakeReason::timeout))
+      raise_if_cancelled(task);
+    if (time_here() >= deadline) return WaitEnd::done;
   }
 }
 

@@ -46,7 +46,7 @@ void look_here(const char* kind);
 void yield_task();
 // The suspension point: raises what is pending first.
 void yield_and_look();
-void sleep_until_ns(std::int64_t deadline);
+WaitEnd sleep_until_ns(std::int64_t deadline, Raise raise);
 
 // Waits until the task has ended.
 void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason& reason);

@@ -48,8 +48,14 @@ WaitOutcome park_if_for(const std::atomic<std::uint32_t>& flag, std::uint32_t ex
   return park(flag, expected, deadline_after(span), Raise::yes);
 }
 
-WaitOutcome park_if_quietly(const std::atomic<std::uint32_t>& flag, std::uint32_t expected) noexcept {
-  return park(flag, expected, seam::no_deadline, Raise::quietly);
+WaitOutcome park_if_until(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
+                          std::chrono::steady_clock::time_point when) {
+  return park(flag, expected, deadline_at(when), Raise::yes);
+}
+
+WaitOutcome park_if_result(const std::atomic<std::uint32_t>& flag, std::uint32_t expected,
+                           std::chrono::steady_clock::time_point when) noexcept {
+  return park(flag, expected, deadline_at(when), Raise::quietly);
 }
 
 }  // namespace weft::inline v0

@@ -494,11 +494,15 @@ unsigned Runtime::detached_failures() const {
 }
 
 void sleep(std::chrono::nanoseconds span) {
-  sleep_until_ns(deadline_after(span));
+  (void)sleep_until_ns(deadline_after(span), Raise::yes);
 }
 
 void sleep_until(std::chrono::steady_clock::time_point when) {
-  sleep_until_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
+  (void)sleep_until_ns(deadline_at(when), Raise::yes);
+}
+
+WaitResult sleep_result(std::chrono::steady_clock::time_point when) noexcept {
+  return sleep_until_ns(deadline_at(when), Raise::quietly);
 }
 
 void yield_now() {

@@ -45,24 +45,22 @@ bool over(const TaskCore* task) {
 
 }  // namespace
 
-bool join_handle_until(TaskCore* task, std::int64_t deadline) {
-  if (over(task)) return true;
+WaitEnd join_handle_by(TaskCore* task, std::int64_t deadline, Raise raise) {
+  if (over(task)) return WaitEnd::done;
+  if (raise == Raise::quietly && cancel_due(*task_here())) return WaitEnd::cancelled;
   WakeReason reason;
-  join_task(*task, deadline, Raise::yes, reason);
-  return over(task);
+  join_task(*task, deadline, raise, reason);
+  if (over(task)) return WaitEnd::done;
+  return reason == WakeReason::cancel ? WaitEnd::cancelled : WaitEnd::timed_out;
 }
 
-bool join_handle_quietly(TaskCore* task) {
-  if (over(task)) return true;
-  if (cancel_due(*task_here())) return false;
-  WakeReason reason;
-  join_task(*task, seam::no_deadline, Raise::quietly, reason);
-  return over(task);
+std::exception_ptr outcome_of(TaskCore* task) {
+  task->flags |= task_observed;
+  return task->failure();
 }
 
 void throw_outcome(TaskCore* task) {
-  task->flags |= task_observed;
-  std::rethrow_exception(task->failure());
+  std::rethrow_exception(outcome_of(task));
 }
 
 void cancel_task(TaskCore* task) {

@@ -8,6 +8,7 @@
 
 #include "base/stress.hpp"
 #include "doctest/doctest.h"
+#include "sched/park_while.hpp"
 #include "sched/task_view.hpp"
 #include "sched/universe.hpp"
 #include "weft/detail/fiber_core.hpp"
@@ -26,7 +27,7 @@ using weft::detail::TaskCore;
 using weft::detail::TaskView;
 using weft::detail::view_task;
 
-TEST_CASE("park: a flag that has changed already returns without a park [V-044] [V-040] [W-030] [W-040]") {
+TEST_CASE("park: a flag that has changed already returns without a park [V-044] [W-030] [W-040]") {
   weft::Runtime runtime(workers(1));
   runtime.run([&] {
     Flag flag{1};
@@ -35,6 +36,36 @@ TEST_CASE("park: a flag that has changed already returns without a park [V-044] 
     CHECK(weft::park_if(flag, 0) == WaitOutcome::changed);
     CHECK(runtime.stats().parks == before.parks);
     CHECK(runtime.stats().parks_avoided == before.parks_avoided);
+  });
+}
+
+TEST_CASE("park: an unpark before the stack is left ends the wait at once, and that one only [V-040] [V-043]") {
+  weft::RuntimeOptions options = workers(1);
+  options.sysmon = false;
+  weft::Runtime runtime(options);
+  runtime.run([&] {
+    const weft::Unparker me = weft::unparker();
+    weft::detail::TaskCore& self = *weft::detail::task_here();
+    const weft::detail::WaitInfo info{"park_if", nullptr, nullptr};
+    // Looks at a flag that never changes; its look after PARKING unparks, twice.
+    int unparked = 0;
+    const auto unchanged = [&] {
+      if (self.word.look().state() == weft::detail::TaskState::parking && unparked < 2) {
+        for (; unparked < 2; ++unparked) me.unpark();
+      }
+      return true;
+    };
+    const weft::RuntimeStats before = runtime.stats();
+    CHECK(weft::detail::park_while(unchanged, info, weft::seam::no_deadline, weft::detail::Raise::yes) ==
+          WaitOutcome::woken);
+    CHECK(unparked == 2);
+    CHECK(runtime.stats().parks == before.parks);
+    CHECK(runtime.stats().parks_avoided == before.parks_avoided + 1);
+    // Nothing of it is left for the next one, which sleeps.
+    Flag never{0};
+    CHECK(weft::park_if_for(never, 0, 1ms) == WaitOutcome::timed_out);
+    CHECK(runtime.stats().parks == before.parks + 1);
+    CHECK(runtime.stats().parks_avoided == before.parks_avoided + 1);
   });
 }
 
@@ -163,7 +194,7 @@ TEST_CASE("park: the quiet form never throws and sees cancel and deadline at eve
   in_each_universe([](const Universe& u) {
     Flag never{0};
     WaitOutcome outcome = WaitOutcome::changed;
-    weft::timeout(300us, [&] { outcome = weft::park_if_quietly(never, 0); });
+    weft::timeout(300us, [&] { outcome = weft::park_if_result(never, 0); });
     CHECK(outcome == WaitOutcome::cancelled);
     for (int round = 0; round < 30; ++round) {
       weft::with_nursery([&](weft::Nursery& n) {
@@ -171,7 +202,7 @@ TEST_CASE("park: the quiet form never throws and sees cancel and deadline at eve
         std::atomic<bool> begun = false;
         auto task = u.spawn(n, [&] {
           begun = true;
-          outcome = weft::park_if_quietly(never, 0);
+          outcome = weft::park_if_result(never, 0);
         });
         until([&] { return begun.load(); });
         n.cancel();

@@ -432,7 +432,7 @@ TEST_CASE("future: the task inherits the bindings of its birth and none that com
   });
 }
 
-TEST_CASE("future: from a plain thread into a runtime by its door, awaited by the thread [X-002]") {
+TEST_CASE("future: from a plain thread into a runtime by its door, awaited by the thread [X-002] [N-013]") {
   weft::Runtime runtime(workers(2));
   weft::with_io(runtime, [] {
     weft::Future<std::uint64_t> future = weft::async([] {

@@ -130,6 +130,37 @@ TEST_CASE("handle: joined from a thread, a task and its own joiner's neighbour, 
   CHECK(task.join() == 5);
 }
 
+TEST_CASE("handle: join with a limit leaves the result where it is; join_result tells the three ways [N-033] [N-028]") {
+  in_each_universe([](const Universe& u) {
+    weft::with_nursery([&](weft::Nursery& n) {
+      std::atomic<bool> open = false;
+      auto task = u.spawn(n, [&] {
+        until([&] { return open.load(); });
+        return std::make_unique<int>(5);
+      });
+      CHECK_FALSE(task.join_for(200us).has_value());
+      CHECK_FALSE(task.join_until(std::chrono::steady_clock::now() + 200us).has_value());
+      CHECK(task.join_result(std::chrono::steady_clock::now() + 200us).error().why == weft::AwaitError::Why::timed_out);
+      auto stopped = u.spawn(n, [&]() noexcept { return task.join_result().error().why; });
+      until_parked(stopped);
+      stopped.cancel();
+      CHECK(stopped.join() == weft::AwaitError::Why::cancelled);
+      open = true;
+      CHECK(**task.join_for(1h) == 5);
+      auto quick = u.spawn(n, [] { weft::sleep(100us); });
+      CHECK(quick.join_until(std::chrono::steady_clock::now() + 1h));
+      CHECK(quick.join_result().has_value());
+      CHECK(*u.spawn(n, [] { return 6; }).join_result() == 6);
+    });
+    auto failing = weft::go([] { throw std::runtime_error("on purpose"); });
+    const auto failed = failing.join_result();
+    REQUIRE_FALSE(failed.has_value());
+    CHECK(failed.error().why == weft::AwaitError::Why::failed);
+    CHECK_THROWS_WITH(std::rethrow_exception(failed.error().failure), "on purpose");
+    CHECK_THROWS_WITH((void)failing.join_for(1h), "on purpose");
+  });
+}
+
 TEST_CASE("handle: a cancelled, unstarted task never runs, and its closure is gone [HB21]") {
   weft::run(workers(1), [] {
     auto held = std::make_shared<int>(1);

@@ -338,22 +338,23 @@ TEST_CASE("nursery: cancel wakes every parked child once, by its claim [W-014] [
   for (const unsigned count : {1U, 4U}) {
     weft::Runtime runtime(workers(count));
     runtime.run([&] {
-      std::atomic<int> parked = 0;
       std::atomic<int> stopped = 0;
       weft::with_nursery([&](weft::Nursery& n) {
+        std::vector<weft::Task<void>> children;
         for (int i = 0; i < 200; ++i)
-          n.start([&] {
-            ++parked;
+          children.push_back(n.spawn([&] {
             try {
               weft::sleep(1h);
             } catch (const weft::Cancelled&) {
               ++stopped;
               throw;
             }
-          });
-        while (parked < 200 || runtime.stats().parks < 200) weft::yield_now();
+          }));
+        for (const auto& child : children) until_parked(child);
+        const std::uint64_t before = runtime.stats().wakes;
         n.cancel();
         n.cancel();
+        CHECK(runtime.stats().wakes - before == children.size());  // nobody else wakes, nobody has waited again
       });
       CHECK(stopped == 200);
     });

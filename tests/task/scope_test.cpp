@@ -118,7 +118,7 @@ TEST_CASE("scope: Cancelled tells who asked and why [N-027]") {
       auto child = u.spawn(n, [&] { by_nursery = outcome([] { weft::sleep(1h); }); });
       until_parked(child);
       n.cancel();
-      child.wait_quietly();
+      (void)child.wait_result();
     });
     weft::with_nursery([&](weft::Nursery& n) {
       auto child = u.spawn(n, [&] { by_handle = outcome([] { weft::sleep(1h); }); });
@@ -485,7 +485,7 @@ TEST_CASE("scope: a destructor in the normal flow waits quietly under cancel [N-
       struct Flush {
         weft::Task<void>& task;
         bool& whole;
-        ~Flush() { whole = task.wait_quietly(); }
+        ~Flush() { whole = task.wait_result() == weft::WaitResult::done; }
       };
       auto joiner = u.spawn(n, [&] {
         {
@@ -505,17 +505,17 @@ TEST_CASE("scope: a destructor in the normal flow waits quietly under cancel [N-
   });
 }
 
-TEST_CASE("scope: wait_quietly sees a deadline, and tells true when the task ended [N-028]") {
+TEST_CASE("scope: wait_result sees a deadline, and tells whether the task ended [N-028]") {
   in_each_universe([](const Universe& u) {
     weft::with_nursery([&](weft::Nursery& n) {
       auto slow = u.spawn(n, [] { weft::sleep(1h); });
       bool ended = true;
-      weft::timeout(1ms, [&] { ended = slow.wait_quietly(); });
+      weft::timeout(1ms, [&] { ended = slow.wait_result() == weft::WaitResult::done; });
       CHECK_FALSE(ended);
       auto quick = u.spawn(n, [] { weft::sleep(100us); });
-      CHECK(quick.wait_quietly());
+      CHECK(quick.wait_result() == weft::WaitResult::done);
       slow.cancel();
-      CHECK(slow.wait_quietly());
+      CHECK(slow.wait_result() == weft::WaitResult::done);
     });
   });
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "sched/park.hpp"
 #include "sched/universe.hpp"
 #include "weft/fiber.hpp"
 #include "weft/nursery.hpp"
@@ -68,7 +69,7 @@ TEST_CASE("channel: two fibers meet on an unbuffered channel with one worker; no
   });
 }
 
-TEST_CASE("channel: two plain threads, no runtime [V-059]") {
+TEST_CASE("channel: two plain threads, no runtime [V-059] [N-013]") {
   for (const std::size_t capacity : {0U, 4U}) {
     Channel<int> ch(capacity);
     long sum = 0;
@@ -82,7 +83,7 @@ TEST_CASE("channel: two plain threads, no runtime [V-059]") {
   }
 }
 
-TEST_CASE("channel: plain threads and fibers share one channel [V-059] [V-065]") {
+TEST_CASE("channel: plain threads and fibers share one channel [V-059] [V-065] [N-013]") {
   each_universe([](const Universe&, weft::Runtime& runtime) {
     Channel<int> ch(2);
     std::atomic<long> sum{0};
@@ -447,6 +448,124 @@ TEST_CASE("channel: a node may lie on the stack or in an object [V-057]") {
     const auto object = std::make_unique<Object>();
     conforms(
         [&](Channel<int>& ch, std::optional<int>& into) -> auto& { return object->wait.emplace(ch.core(), into); });
+  });
+}
+
+TEST_CASE("channel: many with a limit: how many came, and why not more; the rest is untouched [N-033] [N-022]") {
+  in_each_universe([](const Universe&) {
+    Channel<std::unique_ptr<int>> ch(2);
+    const auto make = [](int count) {
+      std::vector<std::unique_ptr<int>> values;
+      for (int i = 0; i < count; ++i) values.push_back(std::make_unique<int>(i));
+      return values;
+    };
+    auto values = make(4);
+    const weft::SentMany some = ch.send_many_for(values, 200us);
+    CHECK(some.count == 2);
+    CHECK(some.status == SendStatus::timed_out);
+    CHECK(values[1] == nullptr);
+    CHECK(*values[2] == 2);
+    std::vector<std::unique_ptr<int>> got;
+    CHECK(*ch.recv_many_for(got, 8, 1h) == 2);
+    CHECK(ch.recv_many_until(got, 8, std::chrono::steady_clock::now() + 200us).error() == RecvStatus::timed_out);
+    CHECK(got.size() == 2);
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto fresh = make(3);
+      auto stopped = n.spawn([&] { return ch.send_many_until(fresh, std::chrono::steady_clock::time_point::max()); });
+      until_parked(stopped);
+      stopped.cancel();
+      const weft::SentMany two = stopped.join();  // it had sent: it says so and throws nothing
+      CHECK(two.count == 2);
+      CHECK(two.status == SendStatus::cancelled);
+      CHECK(*fresh[2] == 2);
+    });
+    CHECK(*ch.recv_many_result(got, 8) == 2);
+    auto whole = make(2);
+    const weft::SentMany all = ch.send_many_result(whole);
+    CHECK(all.count == 2);
+    CHECK(all.status == SendStatus::sent);
+    ch.close();
+    auto late = make(1);
+    const weft::SentMany none = ch.send_many_result(late);
+    CHECK(none.count == 0);
+    CHECK(none.status == SendStatus::closed);
+    CHECK(late[0] != nullptr);
+    CHECK(*ch.recv_many_result(got, 8) == 2);
+    CHECK(ch.recv_many_result(got, 8).error() == RecvStatus::closed);
+    CHECK(got.size() == 6);
+    CHECK_THROWS_AS((void)ch.send_many(late), weft::ChannelClosed);
+  });
+}
+
+// Ends the wait that it is in, if any, for nothing.
+bool wake_for_nothing(weft::detail::TaskCore* task) {
+  const auto now = task->word.look();
+  return now.state() == weft::detail::TaskState::parking &&
+         weft::detail::wake_task(task, now.ticket(), weft::detail::WakeReason::flag);
+}
+
+TEST_CASE("channel: woken for nothing, a send and a recv wait on with one node, and move one value [V-041]") {
+  in_each_universe([](const Universe&) {
+    Channel<int> in, out;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto receiver = n.spawn([&] { return *in.recv(); });
+      auto patient = n.spawn([&] { return *in.recv_for(1h); });
+      auto sender = n.spawn([&] { out.send(3); });
+      weft::detail::TaskCore* const all[] = {receiver.core(), patient.core(), sender.core()};
+      for (int i = 0; i < 20; ++i) {
+        until_parked(receiver);
+        until_parked(patient);
+        until_parked(sender);
+        CHECK(in.core().waiting().receivers == 2);
+        CHECK(out.core().waiting().senders == 1);
+        for (auto* core : all) {
+          const auto before = core->word.look().ticket();
+          CHECK(wake_for_nothing(core));
+          until([&] { return core->word.look().ticket() != before; });  // it has gone back by itself
+        }
+      }
+      CHECK(*out.recv() == 3);
+      in.send(1);
+      in.send(2);
+      CHECK(receiver.join() + patient.join() == 3);
+    });
+  });
+}
+
+TEST_CASE("channel: under a rain of wakes for nothing every value arrives once, in order [V-041]") {
+  in_each_universe([](const Universe& u) {
+    for (const std::size_t capacity : {0U, 2U}) {
+      Channel<int> ch(capacity);
+      std::atomic<int> rain{0};
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto sender = u.spawn(n, [&] {
+          for (int i = 0; i < 100; ++i) {
+            ch.send(i);
+            if (i % 10 == 0) weft::sleep(20us);  // the receiver parks
+          }
+          until([&] { return rain > 3; });
+          ch.close();
+        });
+        auto receiver = u.spawn(n, [&] {
+          int next = 0;
+          while (auto value = ch.recv()) {
+            CHECK(*value == next++);
+            if (*value % 10 == 5) weft::sleep(20us);  // the sender parks
+          }
+          return next;
+        });
+        while (!receiver.done()) {
+          const auto waiting = ch.core().waiting();
+          if (waiting.senders != 0) rain += wake_for_nothing(sender.core());
+          if (waiting.receivers != 0) rain += wake_for_nothing(receiver.core());
+          weft::yield_now();
+        }
+        CHECK(receiver.join() == 100);
+      });
+      CHECK(rain > 3);
+      CHECK(ch.core().waiting().receivers == 0);
+      CHECK(ch.core().waiting().senders == 0);
+    }
   });
 }
 

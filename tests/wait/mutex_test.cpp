@@ -185,7 +185,7 @@ TEST_CASE("mutex: a waiter whom runners pass again and again gets it handed over
   });
 }
 
-TEST_CASE("mutex: plain threads and tasks share one [W-015]") {
+TEST_CASE("mutex: plain threads and tasks share one [W-015] [N-013]") {
   weft::Mutex mutex;
   std::uint64_t count = 0;
   std::vector<std::thread> threads;

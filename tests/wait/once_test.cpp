@@ -13,6 +13,7 @@
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
 #include "weft/nursery.hpp"
+#include "weft/sync_event.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -150,6 +151,32 @@ TEST_CASE("lazy: plain threads make it and wait for it [N-043]") {
   weft::run([&] { CHECK(lazy.get() == 1); });
   for (auto& thread : threads) thread.join();
   CHECK(made == 1);
+}
+
+TEST_CASE("lazy: get_result gives the value, or says why not, and throws what making it throws only [N-028]") {
+  in_each_universe([](const Universe&) {
+    bool works = false;
+    weft::SyncEvent go;
+    weft::Lazy<int> lazy([&]() -> int {
+      if (!works) throw std::runtime_error("not yet");
+      go.wait();
+      return 4;
+    });
+    CHECK_THROWS_WITH((void)lazy.get_result(), "not yet");
+    works = true;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto maker = n.spawn([&] { return **lazy.get_result(); });
+      until_parked(maker);
+      CHECK(lazy.get_result(std::chrono::steady_clock::now() + 200us).error() == weft::WaitResult::timed_out);
+      auto stopped = n.spawn([&]() noexcept { return lazy.get_result().error(); });
+      until_parked(stopped);
+      stopped.cancel();
+      CHECK(stopped.join() == weft::WaitResult::cancelled);
+      go.set();
+      CHECK(maker.join() == 4);
+    });
+    CHECK(*lazy.get_result() == &lazy.get());
+  });
 }
 
 }  // namespace

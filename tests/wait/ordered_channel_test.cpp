@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/sync_event.hpp"
+#include "weft/time.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -203,6 +205,70 @@ TEST_CASE("ordered: a failure comes out at its place") {
     CHECK(*ordered.recv() == 1);
     CHECK_THROWS_WITH((void)ordered.recv(), "second");
     CHECK(*ordered.recv() == 3);
+  });
+}
+
+TEST_CASE("ordered: a receiver that leaves without a result leaves the oldest to the next [N-022] [N-033]") {
+  in_each_universe([](const Universe& u) {
+    OrderedChannel<int> ordered(2);
+    weft::SyncEvent go;
+    weft::with_nursery([&](weft::Nursery& n) {
+      CHECK(ordered.recv_for(100us).error() == weft::RecvStatus::timed_out);
+      CHECK(ordered.try_send(u.spawn(n, [&] {
+        go.wait();
+        return 1;
+      })) == weft::SendStatus::sent);
+      CHECK(ordered.try_send(n.spawn([] { return 2; })) == weft::SendStatus::sent);
+      auto third = n.spawn([] { return 3; });
+      CHECK(ordered.try_send(std::move(third)) == weft::SendStatus::full);
+      CHECK(ordered.send_for(std::move(third), 100us) == weft::SendStatus::timed_out);
+      CHECK(third.join() == 3);  // still the caller's
+      // Each of them has waited for the first one's end.
+      CHECK_FALSE(ordered.try_recv().has_value());
+      CHECK(ordered.recv_for(100us).error() == weft::RecvStatus::timed_out);
+      CHECK(ordered.recv_result(weft::now() + 100us).error() == weft::RecvStatus::timed_out);
+      auto stopped = n.spawn([&] { (void)ordered.recv(); });
+      until_parked(stopped);
+      auto second = n.spawn([&] { return *ordered.recv(); });  // waits for its turn
+      until_parked(second);
+      CHECK_FALSE(ordered.try_recv_task().has_value());
+      CHECK(ordered.recv_task_for(100us).error() == weft::RecvStatus::timed_out);
+      stopped.cancel();
+      stopped.wait();
+      CHECK(stopped.status() == weft::TaskStatus::cancelled);
+      go.set();
+      CHECK(second.join() == 1);
+      CHECK(*ordered.recv_until(weft::now() + 1h) == 2);
+    });
+  });
+}
+
+TEST_CASE("ordered: quietly a failure comes as a task that has ended; what nobody got is given back [N-028]") {
+  in_each_universe([](const Universe&) {
+    OrderedChannel<int> ordered(4);
+    CHECK(ordered.send_result(weft::go([]() -> int { throw std::runtime_error("first"); })) == weft::SendStatus::sent);
+    auto failed = ordered.recv_result();
+    REQUIRE(failed.has_value());
+    CHECK(failed->done());
+    const auto why = failed->join_result();
+    REQUIRE_FALSE(why.has_value());
+    CHECK(why.error().why == weft::AwaitError::Why::failed);
+    CHECK_THROWS_WITH(std::rethrow_exception(why.error().failure), "first");
+    weft::SyncEvent go;
+    ordered.send(weft::go([&] {
+      go.wait();
+      return 2;
+    }));
+    ordered.send(weft::go([] { return 3; }));
+    CHECK(ordered.recv_for(100us).error() == weft::RecvStatus::timed_out);
+    std::vector<weft::Task<int>> rest = ordered.close_recv();
+    go.set();
+    REQUIRE(rest.size() == 2);
+    CHECK(rest[0].join() == 2);  // the one that was waited for is the first
+    CHECK(*rest[1].join_for(1h) == 3);
+    CHECK(ordered.recv_result().error() == weft::RecvStatus::closed);
+    CHECK(ordered.recv_task_result().error() == weft::RecvStatus::closed);
+    CHECK(ordered.send_result(weft::go([] { return 4; })) == weft::SendStatus::closed);
   });
 }
 

@@ -6,12 +6,15 @@
 #include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/time.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -123,6 +126,90 @@ TEST_CASE("pool: close tells those who wait") {
     });
     CHECK_THROWS_AS((void)pool.take(), weft::ChannelClosed);
   });
+}
+
+TEST_CASE("pool: take_result tells closed, timed_out and cancelled, and throws what on_create throws only [N-028]") {
+  in_each_universe([](const Universe&) {
+    bool works = false;
+    Pool<int> pool(1, {.on_create = [&] { return works ? 7 : throw std::runtime_error("not yet"); }});
+    CHECK_THROWS_WITH((void)pool.take_result(), "not yet");
+    works = true;
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto out = pool.take_result();
+      CHECK(**out == 7);
+      CHECK(pool.take_result(weft::now() + 100us).error() == weft::RecvStatus::timed_out);
+      auto stopped = n.spawn([&]() noexcept { return pool.take_result().error(); });
+      until_parked(stopped);
+      stopped.cancel();
+      CHECK(stopped.join() == weft::RecvStatus::cancelled);
+      auto told = n.spawn([&]() noexcept { return pool.take_result().error(); });
+      until_parked(told);
+      pool.close("over");
+      CHECK(told.join() == weft::RecvStatus::closed);
+    });
+    CHECK(pool.take_result().error() == weft::RecvStatus::closed);
+  });
+}
+
+TEST_CASE("pool: plain threads take and give back beside tasks [N-013]") {
+  Counts counts;
+  {
+    Pool<std::unique_ptr<int>> pool(2, counts.hooks());
+    std::atomic<int> out{0}, most{0}, uses{0};
+    const auto use = [&](auto&& taken) {
+      CHECK(**taken <= 2);
+      const int now = ++out;
+      int seen = most;
+      while (seen < now && !most.compare_exchange_weak(seen, now)) {
+      }
+      ++uses;
+      weft::yield_now();
+      --out;
+    };
+    const auto worker = [&] {
+      for (int i = 0; i < 100; ++i) {
+        if (i % 2 == 0) {
+          use(pool.take());
+        } else if (auto taken = pool.take_for(1h)) {
+          use(*taken);
+        }
+      }
+    };
+    weft::Runtime runtime(workers(2));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) threads.emplace_back(worker);
+    runtime.run([&] {
+      weft::with_nursery([&](weft::Nursery& n) {
+        for (int t = 0; t < 3; ++t) n.start(worker);
+      });
+    });
+    for (auto& thread : threads) thread.join();
+    CHECK(uses == 600);
+    CHECK(most <= 2);
+    CHECK(counts.created <= 2);
+    CHECK(counts.reset == 600);
+    // One that waits while a task holds all of them gets what that gives back.
+    std::thread waiting;
+    runtime.run([&] {
+      auto one = pool.take();
+      auto other = pool.take();
+      std::atomic<bool> got{false};
+      waiting = std::thread([&] {
+        CHECK(pool.take_result(weft::now() + 200us).error() == weft::RecvStatus::timed_out);
+        auto taken = pool.take();
+        got = true;
+      });
+      weft::sleep(1ms);
+      CHECK_FALSE(got);
+      {
+        auto gone = std::move(one);
+      }
+      until([&] { return got.load(); });
+      waiting.join();
+    });
+    CHECK(counts.destroyed == 0);
+  }
+  CHECK(counts.destroyed == counts.created);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -377,7 +379,7 @@ TEST_CASE("select: a woken select that finds nothing goes back with one node per
   });
 }
 
-TEST_CASE("select: from plain threads, against tasks [N-030] [V-059]") {
+TEST_CASE("select: from plain threads, against tasks [N-030] [V-059] [N-013]") {
   weft::Runtime runtime(workers(2));
   Channel<int> a, b;
   std::atomic<int> sum{0};
@@ -430,6 +432,27 @@ TEST_CASE("select: churn of selects, closes and cancels leaves nothing behind [W
       });
       CHECK(sent == received);
     }
+  });
+}
+
+TEST_CASE("select: a list made at run time has every form, and takes what is ready [N-033]") {
+  in_each_universe([](const Universe&) {
+    Channel<int> channels[3] = {Channel<int>(1), Channel<int>(1), Channel<int>(1)};
+    std::vector<Op<std::optional<int>>> ops;
+    for (auto& channel : channels) ops.emplace_back(op::recv(channel));
+    const auto soon = [] { return std::chrono::steady_clock::now() + 200us; };
+    CHECK_FALSE(weft::select_for(200us, ops).has_value());
+    CHECK_FALSE(weft::select_until(soon(), ops).has_value());
+    CHECK(weft::select_result(soon(), ops).error() == weft::WaitResult::timed_out);
+    for (auto& channel : channels) CHECK(nobody_waits(channel));
+    channels[2].send(5);
+    const auto got = weft::select_for(1h, std::span(ops));
+    CHECK(got->index == 2);
+    CHECK(got->value == 5);
+    channels[1].send(6);
+    CHECK(weft::select_until(soon() + 1h, ops)->index == 1);
+    channels[0].send(7);
+    CHECK(weft::select_result(soon() + 1h, ops)->value == 7);
   });
 }
 
