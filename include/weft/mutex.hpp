@@ -19,6 +19,7 @@
 
 #include <chrono>
 
+#include "weft/detail/last_seen.hpp"
 #include "weft/detail/mutex_core.hpp"
 #include "weft/detail/point.hpp"
 #include "weft/detail/rw_mutex_core.hpp"
@@ -120,8 +121,15 @@ class RwMutex {
 
   // The readers' side. A reader behind a writer that waits, waits too: do not read-lock what you hold already.
   void lock_shared() { (void)take(detail::RwSide::read, seam::no_deadline, detail::Raise::yes); }
-  bool try_lock_shared() noexcept { return core_.try_lock_shared(); }
-  void unlock_shared() noexcept { core_.unlock_shared(); }
+  bool try_lock_shared() noexcept {
+    const bool had = core_.try_lock_shared();
+    if (had) detail::note_use(reader_);
+    return had;
+  }
+  void unlock_shared() noexcept {
+    detail::forget_use(reader_);
+    core_.unlock_shared();
+  }
   bool lock_shared_for(std::chrono::nanoseconds span) {
     return before(detail::RwSide::read, detail::deadline_after(span));
   }
@@ -142,7 +150,7 @@ class RwMutex {
   }
   WaitResult take(detail::RwSide side, std::int64_t deadline, detail::Raise raise) {
     detail::point("lock");
-    if (side == detail::RwSide::write ? try_lock() : core_.try_lock_shared()) [[likely]]
+    if (side == detail::RwSide::write ? try_lock() : try_lock_shared()) [[likely]]
       return WaitResult::done;
     return take_slow(side, deadline, raise);
   }
@@ -150,6 +158,7 @@ class RwMutex {
 
   detail::RwMutexCoreOf<detail::TaskCore> core_;
   seam::Guessed<const detail::TaskCore*> writer_ = nullptr;  // information
+  seam::Guessed<const detail::TaskCore*> reader_ = nullptr;  // one of them; noted in debug builds
 };
 
 }  // namespace weft::inline v0

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "weft/detail/last_seen.hpp"
 #include "weft/detail/point.hpp"
 #include "weft/detail/semaphore_core.hpp"
 #include "weft/detail/wait_core.hpp"
@@ -28,7 +29,11 @@ class Semaphore {
 
   void acquire(std::uint32_t count = 1) { (void)take(count, seam::no_deadline, detail::Raise::yes); }
   // Not past those who wait.
-  bool try_acquire(std::uint32_t count = 1) noexcept { return core_.try_acquire(count); }
+  bool try_acquire(std::uint32_t count = 1) noexcept {
+    // Before it has them: from then on somebody who has the last ones may destroy it.
+    if (detail::notes_use && core_.permits() >= count) detail::note_use(taker_);
+    return core_.try_acquire(count);
+  }
   // False: they were not to be had in time, and none was taken.
   bool acquire_for(std::chrono::nanoseconds span, std::uint32_t count = 1) {
     return take(count, detail::deadline_after(span), detail::Raise::yes) == WaitResult::done;
@@ -41,6 +46,7 @@ class Semaphore {
   }
   // Throws std::overflow_error for more than 2^62.
   void release(std::uint32_t count = 1) {
+    detail::forget_use(taker_);
     if (!core_.release(count)) [[unlikely]]
       refuse_overflow();
   }
@@ -50,7 +56,7 @@ class Semaphore {
  private:
   WaitResult take(std::uint32_t count, std::int64_t deadline, detail::Raise raise) {
     detail::point("acquire");
-    if (core_.try_acquire(count)) return WaitResult::done;
+    if (try_acquire(count)) return WaitResult::done;
     return take_slow(count, deadline, raise);
   }
   WaitResult take_slow(std::uint32_t count, std::int64_t deadline, detail::Raise raise);
@@ -58,6 +64,7 @@ class Semaphore {
   [[noreturn]] static void refuse_overflow();
 
   detail::SemaphoreCoreOf<detail::TaskCore> core_;
+  seam::Guessed<const detail::TaskCore*> taker_ = nullptr;  // who has taken permits; noted in debug builds
 };
 
 }  // namespace weft::inline v0

@@ -314,7 +314,7 @@ class Waits {
     }
     if (last_seen != nullptr) {
       const TaskView* view = find(last_seen);
-      text += ", other side last seen used by ";
+      text += kind == "send" || kind == "recv" ? ", other side last seen used by " : ", last seen with ";
       text += view != nullptr ? name_of(*view) : "a task that does not wait, or has ended";
     }
   }

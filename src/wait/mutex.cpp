@@ -46,14 +46,22 @@ WaitResult RwMutex::take_slow(RwSide side, std::int64_t deadline, Raise raise) {
     Wait(RwMutexCoreOf<TaskCore>& core, RwSide wanted, const RwMutex* mutex)
         : RwWaitOf<TaskCore>(core, wanted), side_(wanted), mutex_(mutex) {}
     WaitInfo info() const {
-      return {.kind = side_ == RwSide::write ? "lock" : "lock_shared", .object = mutex_, .holder_at = &mutex_->writer_};
+      return {.kind = side_ == RwSide::write ? "lock" : "lock_shared",
+              .object = mutex_,
+              .holder_at = &mutex_->writer_,
+              .last_seen = mutex_->reader_};
     }
     RwSide side_;
     const RwMutex* mutex_;
   };
   Wait wait(core_, side, this);
   const WaitResult result = wait_on(wait, deadline, raise);
-  if (result == WaitResult::done && side == RwSide::write) writer_ = this_task();
+  if (result != WaitResult::done) return result;
+  if (side == RwSide::write) {
+    writer_ = this_task();
+  } else {
+    note_use(reader_);
+  }
   return result;
 }
 

@@ -11,7 +11,7 @@ WaitResult Semaphore::take_slow(std::uint32_t count, std::int64_t deadline, Rais
   struct Wait : AcquireWaitOf<TaskCore> {
     Wait(SemaphoreCoreOf<TaskCore>& core, std::uint32_t wanted, const Semaphore* semaphore)
         : AcquireWaitOf<TaskCore>(core, wanted), semaphore_(semaphore) {}
-    WaitInfo info() const { return {"acquire", semaphore_, nullptr}; }
+    WaitInfo info() const { return {.kind = "acquire", .object = semaphore_, .last_seen = semaphore_->taker_}; }
     const Semaphore* semaphore_;
   };
   Wait wait(core_, count, this);

@@ -21,6 +21,7 @@
 #include "weft/mutex.hpp"
 #include "weft/nursery.hpp"
 #include "weft/select.hpp"
+#include "weft/semaphore.hpp"
 #include "weft/wait_group.hpp"
 
 using namespace std::chrono_literals;
@@ -171,7 +172,31 @@ TEST_CASE("go bugs: a reader that reads again while a writer waits between: repo
               named("reader"));
         });
       },
-      {"\"reader\"", "\"writer\""});
+      weft::detail::notes_use
+          ? std::vector<string>{"\"reader\"", "last seen with task", "\"reader\" -lock_shared, last seen-> "}
+          : std::vector<string>{"\"reader\"", "\"writer\""});
+}
+
+TEST_CASE("go bugs: who waits for a permit that another one keeps is reported, with the one who has it") {
+  is_reported(
+      [] {
+        weft::Semaphore first(1);
+        weft::Semaphore second(1);
+        weft::Latch both(2);
+        weft::with_nursery([&](weft::Nursery& n) {
+          const auto take = [&](weft::Semaphore& mine, weft::Semaphore& other) {
+            mine.acquire();
+            both.count_down();
+            both.wait();
+            other.acquire();
+          };
+          (void)n.spawn([&, take] { take(first, second); }, named("left"));
+          (void)n.spawn([&, take] { take(second, first); }, named("right"));
+        });
+      },
+      weft::detail::notes_use
+          ? std::vector<string>{"last seen with", "\"left\" -acquire, last seen-> ", "\"right\" -acquire, last seen-> "}
+          : std::vector<string>{"\"left\"", "\"right\"", "acquire"});
 }
 
 TEST_CASE("go bugs: one done() too few: the one who waits for the group is reported; one too many is refused") {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "weft/detail/channel_core.hpp"
+#include "weft/detail/last_seen.hpp"
 #include "weft/detail/wait_core.hpp"
 
 namespace weft::inline v0::detail {
@@ -15,13 +16,6 @@ using ChannelCore = ChannelCoreOf<T, TaskCore>;
 
 inline void deliver_one(TaskCore* woken) {
   if (woken != nullptr) deliver_wake(woken);
-}
-
-// The running task has used this side.
-inline void note_use([[maybe_unused]] seam::Guessed<const TaskCore*>& side) {
-#ifndef NDEBUG
-  side = running_task();
-#endif
 }
 
 template <class T>
