@@ -61,6 +61,7 @@
 #include "weft/signature.hpp"
 #include "weft/sim.hpp"
 #include "weft/stall.hpp"
+#include "weft/standard_input.hpp"
 #include "weft/stream.hpp"
 #include "weft/sugar.hpp"
 #include "weft/supervision.hpp"
