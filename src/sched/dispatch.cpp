@@ -4,10 +4,12 @@
 #include "sched/dispatch.hpp"
 
 #include <algorithm>
+#include <source_location>
 #include <utility>
 
 #include "fiber/bindings.hpp"
 #include "fiber/fp_words.hpp"
+#include "fiber/options.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/director.hpp"
 #include "sched/foreign_loop.hpp"
@@ -17,6 +19,7 @@
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
 #include "sched/search.hpp"
+#include "sched/stack_marks.hpp"
 #include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
 #include "sched/tracer.hpp"
@@ -37,11 +40,13 @@ void tell_root(Worker& worker, FiberCore* root) {
   root->worker = &worker;
 }
 
-// Its slices in the trace. The record may be gone, and the worker another one, when it has ended.
+// Its slices in the trace, how deep it went. The record may be gone, and the worker another one, when it has ended.
 [[gnu::noinline, gnu::cold]] void run_watched(const FiberCore* core, Worker& worker, TaskCore* task) {
   const std::uint64_t id = task->id;
+  const std::source_location site = task->site;
   if (worker.trace != nullptr) note_begin(*worker.trace, *task, true);
   run_body(task);
+  if (option_watermark) note_stack_depth(*core, site);
   if (TraceRing* trace = static_cast<Worker*>(core->worker)->trace) note(*trace, TraceNote::ends, id);
 }
 

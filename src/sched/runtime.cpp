@@ -9,6 +9,7 @@
 
 #include "base/sys.hpp"
 #include "fiber/failure.hpp"
+#include "fiber/options.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/blocking_pool.hpp"
 #include "sched/director.hpp"
@@ -109,6 +110,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   undelivered_told.store(undelivered_values(), std::memory_order_relaxed);
   root_scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (options.check_locks) check_locks(true);
+  read_options();
   if (options.clock == RuntimeOptions::Clock::virtual_) virtual_time = std::make_unique<VirtualTime>();
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   tracer = tracer_from_environment(options.max_workers);
@@ -126,8 +128,8 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->in_place = options.in_place && worker->steals;
     worker->checked = options.spec_assert;
     worker->trace = tracer != nullptr ? tracer->ring(i) : nullptr;
-    worker->watched = worker->checked || worker->trace != nullptr;
-    if (worker->trace != nullptr) worker->in_place = false;
+    worker->watched = worker->checked || worker->trace != nullptr || option_watermark;
+    if (worker->trace != nullptr || option_watermark) worker->in_place = false;  // each on a stack of its own
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));

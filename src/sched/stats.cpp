@@ -3,6 +3,7 @@
 #include "base/sys.hpp"
 #include "sched/records.hpp"
 #include "sched/runtime_core.hpp"
+#include "sched/stack_marks.hpp"
 #include "sched/sysmon.hpp"
 #include "weft/runtime.hpp"
 
@@ -80,6 +81,7 @@ std::string Runtime::stats_text() const {
   const RuntimeStats all = stats();
   std::string text = "workers " + std::to_string(all.workers) + "\n";
   for (const Row& row : rows) text.append(row.name).append(" ").append(std::to_string(all.*row.field)).append("\n");
+  text += stack_marks_text();
   return text + (core_->sysmon != nullptr ? core_->sysmon->pressure_text() : PressureGate().to_text());
 }
 

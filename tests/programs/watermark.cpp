@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "weft/fiber.hpp"
+#include "weft/runtime.hpp"
 
 using namespace weft;
 
@@ -27,9 +28,23 @@ std::size_t mark_of(int bytes, const void** place) {
   return f.stack_high_water();
 }
 
+// Tasks of two spawn sites, the shallow ones after the deep ones and so on the same stacks.
+int sites() {
+  RuntimeOptions options;
+  options.workers = 1;
+  Runtime runtime(options);
+  runtime.run([&] {
+    for (int i = 0; i < 3; ++i) runtime.go([] { use_stack(60000); }, {.name = "deep"}).join();
+    for (int i = 0; i < 3; ++i) runtime.go([] { use_stack(0); }, {.name = "shallow"}).join();
+  });
+  std::fputs(runtime.stats_text().c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char**) {
+  if (count > 1) return sites();
   const void* first = nullptr;
   const void* second = nullptr;
   std::printf("deep at least 60000: %s\n", mark_of(60000, &first) >= 60000 ? "yes" : "no");

@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
@@ -108,4 +109,20 @@ TEST_CASE("stats: a worker added for one that blocks shows in gate passes and pr
   CHECK(values.at("promoted_workers") >= 1);
   CHECK(values.at("positive_samples") >= 1);
   CHECK(values.at("stalls") >= 1);
+}
+
+TEST_CASE("stats: with WEFT_STACK_WATERMARK=1 a deep and a shallow spawn site differ in the report [N-003]") {
+  const weft_test::Outcome end = weft_test::run_program("watermark", {"sites"}, {"WEFT_STACK_WATERMARK=1"});
+  CHECK(end.exit_code == 0);
+  std::vector<std::size_t> marks;  // by line: the main task's, the deep ones', the shallow ones'
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("stack_high_water{site=") == 0 && line.find("programs/watermark.cpp:") != std::string::npos)
+      marks.push_back(std::stoul(line.substr(line.find("} ") + 2)));
+  REQUIRE(marks.size() == 3);
+  CHECK(marks[1] >= 60'000);
+  CHECK(marks[2] < 30'000);
+  CHECK(marks[2] > 0);
+  const weft_test::Outcome without = weft_test::run_program("watermark", {"sites"}, {"WEFT_STACK_WATERMARK=0"});
+  CHECK_FALSE(without.says("stack_high_water"));
 }
