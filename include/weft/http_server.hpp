@@ -148,6 +148,9 @@ class HttpServer {
   HttpServer(TcpListener listener, const HttpServerOptions& options, HttpHandler handler)
       : service_(options, std::move(handler)),
         server_(std::move(listener), options.server, [this](Connection& connection) { service_.serve(connection); }) {}
+  HttpServer(UnixListener listener, const HttpServerOptions& options, HttpHandler handler)
+      : service_(options, std::move(handler)),
+        server_(std::move(listener), options.server, [this](Connection& connection) { service_.serve(connection); }) {}
 
   Address local() const { return server_.local(); }
   void run() { server_.run(); }

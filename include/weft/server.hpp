@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 
+#include "weft/unix_socket.hpp"
 #include "weft/wire.hpp"
 
 namespace weft::inline v0 {
@@ -86,6 +87,8 @@ class Server {
   using Handler = std::function<void(Connection&)>;
 
   Server(TcpListener listener, ServerOptions options, Handler handler);
+  // Its path stays when the server has ended.
+  Server(UnixListener listener, ServerOptions options, Handler handler);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

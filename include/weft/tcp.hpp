@@ -57,6 +57,8 @@ class TcpListener {
   void close();  // those who wait in accept get EBADF
 
  private:
+  friend class Server;
+  explicit TcpListener(detail::Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
   detail::Descriptor descriptor_;
 };
 

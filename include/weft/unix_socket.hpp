@@ -41,6 +41,7 @@ class UnixListener {
   void close();
 
  private:
+  friend class Server;
   detail::Descriptor descriptor_;
 };
 

@@ -355,6 +355,9 @@ bool Connection::stopping() const {
 
 Server::Server(TcpListener listener, ServerOptions options, Handler handler)
     : core_(std::make_unique<ServerCore>(std::move(listener), std::move(options), std::move(handler))) {}
+// Streams of either kind are accepted, read, written and shut down by the same calls.
+Server::Server(UnixListener listener, ServerOptions options, Handler handler)
+    : Server(TcpListener(std::move(listener.descriptor_)), std::move(options), std::move(handler)) {}
 Server::~Server() = default;
 
 Address Server::local() const {

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -25,6 +26,7 @@
 #include "weft/sim.hpp"
 #include "weft/sync_event.hpp"
 #include "weft/time.hpp"
+#include "weft/unix_socket.hpp"
 
 using namespace weft;
 using namespace weft_test;
@@ -567,4 +569,46 @@ TEST_CASE("server: a cancel at any point of a server, a client and their talk le
   });
   CHECK(report.ok());
   CHECK(report.points > 30);
+}
+
+TEST_CASE("server: over a Unix listener as over TCP: echo, HTTP, and an orderly end [N-051]") {
+  on_each_engine([] {
+    const auto talk_to = [](const Address& where, std::string_view question) {
+      UnixStream stream = UnixStream::connect(where);
+      stream.write_all(question);
+      std::string answer;
+      char room[512];
+      while (answer.find("pong") == std::string::npos) {
+        const std::size_t n = stream.read(room);
+        if (n == 0) break;
+        answer.append(room, n);
+      }
+      return answer;
+    };
+    const auto bind = [](const char* name) {  // an abstract one
+      return UnixListener::bind(Address::unix_path(std::string(1, '\0') + name + std::to_string(getpid())));
+    };
+    Server plain(bind("weft-plain-"), {}, [](Connection& connection) {
+      char room[4];
+      std::size_t written = 0;
+      while (connection.read(room, never).count() != 0) (void)connection.write_bytes("pong", written, never);
+    });
+    HttpServer http(bind("weft-http-"), {}, [](HttpRequest&, HttpResponse& response) { response.send("pong"); });
+    with_nursery([&](Nursery& nursery) {
+      nursery.start([&] { plain.run(); });
+      nursery.start([&] { http.run(); });
+      UnixStream resting = UnixStream::connect(plain.local());
+      for (int i = 0; i < 10; ++i) {
+        CHECK(talk_to(plain.local(), "ping") == "pong");
+        CHECK(talk_to(http.local(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200 "));
+      }
+      resting.close();
+      plain.stop(5s);
+      http.stop(5s);
+    });
+    CHECK(plain.counts().accepted == 11);
+    CHECK(http.counts().accepted == 10);
+    CHECK(http.http_counts().requests == 10);
+    CHECK((plain.counts().open == 0 && http.counts().open == 0));
+  });
 }
