@@ -41,6 +41,12 @@ find_program(WEFT_PYTHON NAMES python3 REQUIRED)
 add_test(NAME "trace [N-071]" COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tests/programs/trace_check.py
                                       $<TARGET_FILE:program_traced>)
 set_tests_properties("trace [N-071]" PROPERTIES LABELS unit TIMEOUT 120)
+find_program(WEFT_VALGRIND NAMES valgrind)
+if(WEFT_VALGRIND)
+  add_test(NAME "trace.off_cost [N-071]" COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/tests/programs/trace_cost.py
+                                                 $<TARGET_FILE:program_untraced> ${PROJECT_SOURCE_DIR})
+  set_tests_properties("trace.off_cost [N-071]" PROPERTIES LABELS full TIMEOUT 600)
+endif()
 
 # Input and output where the system gives less: io_uring refused, as in many containers, one CPU, little address space
 # (each worker's stack and each slab of fiber stacks reserve some; ten thousand tasks of one test need 3 GB).
