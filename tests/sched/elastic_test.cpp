@@ -606,7 +606,10 @@ TEST_CASE("elastic: a worker that waits for a static which a parked task initial
       while (!guard_taken) sleep(100us);
       (void)nursery.spawn([] { CHECK(made_while_waiting() == 1); }, {.name = "the second"});
       std::thread outside([&] {
-        CHECK(eventually([&] { return runtime.stats().stalls >= 1; }));
+        CHECK(eventually([&] {
+          const std::vector<StallReport> stalls = runtime.stalls();
+          return std::any_of(stalls.begin(), stalls.end(), [](const StallReport& s) { return s.name == "the second"; });
+        }));
         guard_may_go = true;
       });
       join_children(nursery.core());
