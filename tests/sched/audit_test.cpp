@@ -113,6 +113,7 @@ TEST_CASE("audit: channels know the boundary of waiting, neither queues nor work
       "weft/channel_status.hpp",
       "weft/detail/channel_core.hpp",
       "weft/detail/channel_wait.hpp",
+      "weft/detail/last_seen.hpp",
       "weft/detail/point.hpp",
       "weft/detail/select_core.hpp",
       "weft/detail/seam.hpp",
