@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Short histories of a channel, recorded under every schedule and compared with a queue that does one thing at a time:
 // some order of the operations, which keeps what was over before another began, must explain every answer.
-#include <algorithm>
 #include <deque>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "mutants.hpp"
 #include "scenarios/channel_stage.hpp"
+#include "scenarios/history.hpp"
 #include "weft/detail/channel_core.hpp"
 
 namespace weft::inline v0::verify {
@@ -28,7 +27,8 @@ struct Call {
 struct Queue {
   std::deque<int> values;
   bool closed = false;
-  bool explains(const Call& call, std::size_t capacity) {
+  std::size_t capacity = 0;
+  bool explains(const Call& call) {
     switch (call.kind) {
       case Call::Kind::try_send:
         if (closed) return call.end == End::closed;
@@ -48,23 +48,6 @@ struct Queue {
     return false;
   }
 };
-
-bool linearizable(const std::vector<Call>& calls, std::vector<bool>& used, const Queue& now, std::size_t left,
-                  std::size_t capacity) {
-  if (left == 0) return true;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (used[i]) continue;
-    bool may_be_next = true;
-    for (std::size_t k = 0; k < calls.size(); ++k)
-      if (!used[k] && k != i && calls[k].over < calls[i].begin) may_be_next = false;
-    Queue next = now;
-    if (!may_be_next || !next.explains(calls[i], capacity)) continue;
-    used[i] = true;
-    if (linearizable(calls, used, next, left - 1, capacity)) return true;
-    used[i] = false;
-  }
-  return false;
-}
 
 template <class Rules>
 struct Recorder {
@@ -93,8 +76,9 @@ struct Recorder {
     record(Call::Kind::close, 0, [&](Call&) { return stage.close(1) ? End::closed : End::nothing; });
   }
   void check_all() {
-    std::vector<bool> used(calls.size());
-    check(linearizable(calls, used, Queue{}, calls.size(), stage.core.capacity()), "no order explains the answers");
+    Queue empty;
+    empty.capacity = stage.core.capacity();
+    check(linearizable(calls, empty), "no order explains the answers");
   }
 
   ChannelStage<Rules> stage;

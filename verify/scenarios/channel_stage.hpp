@@ -104,6 +104,18 @@ struct ChannelStage {
     if (offered == Offer::sent) sent.push_back(number);
     return offered == Offer::sent ? End::sent : offered == Offer::closed ? End::closed : End::nothing;
   }
+  // In a channel that drops: the oldest makes room.
+  End send_over_oldest(int number) {
+    Item item(number);
+    std::optional<Item> old;
+    Task* woken = nullptr;
+    const Offer offered = core.send_over_oldest(item, old, woken);
+    deliver(woken);
+    check((item.number == 0) == (offered == Offer::sent), "sent, or not?");
+    if (offered == Offer::sent) sent.push_back(number);
+    if (old) given_back.push_back(old->number);
+    return offered == Offer::sent ? End::sent : offered == Offer::closed ? End::closed : End::nothing;
+  }
   std::size_t send_many(std::vector<int> numbers) {
     std::vector<Item> items;
     for (const int number : numbers) items.emplace_back(number);

@@ -63,16 +63,19 @@ void counts(World& world) {
   world.finally([stage] { stage->idle_again(); });
 }
 
-// One of those who want it is asked to stop.
-template <class Rules, std::size_t tasks, int rounds>
+enum class By { cancel, time };
+
+// One of those who want it is asked to stop, or its time is up.
+template <class Rules, std::size_t tasks, int rounds, By by = By::cancel>
 void cancelled(World& world) {
   auto stage = std::make_shared<Stage<Rules>>(world);
+  if (by == By::time) stage->tasks[1]->deadline = some_time;
   for (std::size_t i = 0; i < tasks; ++i)
     world.thread("task " + std::to_string(i), [stage, i] {
       for (int round = 0; round < (i == 0 ? rounds : 1); ++round)
         check(stage->count_once(i) || i == 1, "nobody asked it to stop");
     });
-  world.thread("canceller", [stage] { stage->tasks[1]->cancel(); });
+  if (by == By::cancel) world.thread("canceller", [stage] { stage->tasks[1]->cancel(); });
   world.finally([stage] { stage->idle_again(); });
 }
 
@@ -140,6 +143,8 @@ const Register e{{.name = "mutex: barging, and the woken one is asked to stop [H
 const Register f{{.name = "mutex: every short history can be put in order", .run = history<Real>}};
 const Register g{
     {.name = "mutex: two lock and unlock, store buffers [LOCK-1]", .run = counts<Real, 2, 1>, .delays = 1}};
+const Register h{
+    {.name = "mutex: the time of one of two waiters is up [B16] [B13]", .run = cancelled<Real, 3, 1, By::time>}};
 
 const Register m1{{.name = "mutant: mutex keeps a wake that it cannot use",
                    .run = barged<mutants::mutex_keeps_wake::Kit::MutexRules>,
@@ -158,6 +163,9 @@ const Register m5{{.name = "mutant: mutex hands over what it also frees",
                    .fails = Verdict::race}};
 const Register m6{{.name = "mutant: mutex forgets those behind the one that leaves",
                    .run = cancelled<mutants::mutex_leaves_queued_off::Kit::MutexRules, 3, 1>,
+                   .fails = Verdict::deadlock}};
+const Register m9{{.name = "mutant: mutex forgets those behind the one whose time is up",
+                   .run = cancelled<mutants::mutex_leaves_queued_off::Kit::MutexRules, 3, 1, By::time>,
                    .fails = Verdict::deadlock}};
 const Register m7{{.name = "mutant: mutex comes back and keeps WOKEN",
                    .run = counts<mutants::mutex_woken_stays::Kit::MutexRules, 2, 2>,

@@ -55,10 +55,13 @@ void exclusive(World& world) {
   });
 }
 
-// One needs two, one needs one; two are released one by one. The big one may be asked to stop.
-template <class Rules, bool stops>
+enum class By { cancel, time };
+
+// One needs two, one needs one; two are released one by one. The big one may be asked to stop, or run out of time.
+template <class Rules, bool stops, By by = By::cancel>
 void sizes(World& world) {
   auto stage = std::make_shared<Stage<Rules>>(world, 0);
+  if (by == By::time) stage->tasks[0]->deadline = some_time;
   world.thread("big", [stage] {
     if (stage->acquire(0, 2))
       check(stage->semaphore.release(2), "two were taken");
@@ -73,7 +76,7 @@ void sizes(World& world) {
     (void)stage->semaphore.release(1);
     (void)stage->semaphore.release(stops ? 0 : 1);
   });
-  if (stops) world.thread("canceller", [stage] { stage->tasks[0]->cancel(); });
+  if (stops && by == By::cancel) world.thread("canceller", [stage] { stage->tasks[0]->cancel(); });
   world.finally([stage] {
     check(stage->semaphore.permits() == (stops ? 1 : 2) && !stage->semaphore.has_waiters(),
           "permits are lost, or made");
@@ -127,9 +130,14 @@ const Register d{{.name = "semaphore: one wants two, one wants one", .run = size
 const Register e{
     {.name = "semaphore: who wants two is asked to stop, the other gets the one [HB10]", .run = sizes<Real, true>}};
 const Register f{{.name = "semaphore: every short history can be put in order", .run = history<Real>}};
+const Register g{{.name = "semaphore: the time of who wants two is up, the other gets the one [B16] [HB10]",
+                  .run = sizes<Real, true, By::time>}};
 
 const Register m1{{.name = "mutant: semaphore leaves its list without a look",
                    .run = sizes<mutants::sem_leaves_silently::Kit::SemaphoreRules, true>,
+                   .fails = Verdict::deadlock}};
+const Register m5{{.name = "mutant: semaphore leaves its list without a look when its time is up",
+                   .run = sizes<mutants::sem_leaves_silently::Kit::SemaphoreRules, true, By::time>,
                    .fails = Verdict::deadlock}};
 const Register m2{{.name = "mutant: semaphore gives permits to a lost claim",
                    .run = exclusive<mutants::sem_pays_lost_claim::Kit::SemaphoreRules, 3, true>,

@@ -30,7 +30,12 @@ struct WaitTask {
     if (asked() && word.claim_own(Reason::cancel) == Word::Claimed::yes) return word.stay();
     if (word.delivered()) return word.stay();
     if (word.leave() == Word::Queue::you) enqueue();
-    while (queued.exchange(0, std::memory_order_acquire) == 0) seam::futex_wait(queued, 0, seam::no_deadline);
+    std::int64_t until = deadline;
+    while (queued.exchange(0, std::memory_order_acquire) == 0) {
+      if (seam::futex_wait(queued, 0, until) != seam::WaitResult::timed_out) continue;
+      wake(Reason::timeout);  // by a timer, which may come too late
+      until = seam::no_deadline;
+    }
     return word.run_on(2);
   }
   void deliver() {
@@ -50,7 +55,11 @@ struct WaitTask {
   Word word;
   seam::Atomic<std::uint32_t> queued{0};
   seam::Atomic<int> stop{0};
+  std::int64_t deadline = seam::no_deadline;  // of its waits, set before the threads start
 };
+
+// A time for it: any moment once it sleeps, and surely when nobody else can go on.
+inline constexpr std::int64_t some_time = 2'000'000'000;
 
 // A value that knows whether it was moved from.
 struct Item {

@@ -12,7 +12,7 @@ struct Waiter : WaitTask<Rules> {
   using Reason = typename Rules::Reason;
   using Outcome = typename Rules::Outcome;
 
-  // True: done; false: asked to stop. `w` is gone when it returns, as in the real code.
+  // True: done; false: asked to stop, or its time is up. `w` is gone when it returns, as in the real code.
   template <class W>
   bool wait(W& w) {
     if (w.try_complete()) return true;
@@ -22,7 +22,7 @@ struct Waiter : WaitTask<Rules> {
       const Reason reason = this->park();
       w.unpublish();
       if (reason == Reason::data || reason == Reason::closed) return true;
-      if (this->asked()) return false;
+      if (this->asked() || reason == Reason::timeout) return false;
       if (w.try_complete()) return true;
     }
   }
