@@ -50,7 +50,7 @@ int main(int count, char** words) {
             if (std::strcmp(way, "child") == 0) swallow();
           },
           {.name = "the stubborn"});
-      weft::yield_now();
+      while (task.status() != weft::TaskStatus::waiting) weft::yield_now();
       nursery.cancel();
     });
   });
