@@ -28,14 +28,14 @@ struct RingTask : WaitTask<Rules> {
   // As the engine parks: who has asked for the end obeys nobody any more, and asks again when its time is up. `idle` is
   // what its worker does before it sleeps.
   template <class Operation, class F>
-  Why wait_for(Operation& operation, Why asked, std::int64_t deadline, F&& idle) {
+  Why wait_for(Operation& operation, Why asked, std::int64_t until, F&& idle) {
     const bool has_asked = asked != Why::no;
     typename Rules::template Wait<RingTask> wait(operation, true, has_asked);
-    if (has_asked) deadline = seam::monotonic_ns() + 10'000'000;
+    if (has_asked) until = seam::monotonic_ns() + 10'000'000;
     for (;;) {
       if (!has_asked && this->asked()) return Why::cancel;
       if (wait.publish(*this) == Rules::Outcome::done) return Why::close;
-      const Reason reason = park(!has_asked, deadline, idle);
+      const Reason reason = park(!has_asked, until, idle);
       wait.unpublish();
       if (reason == Reason::data || reason == Reason::closed) return Why::close;
       if (!has_asked && this->asked()) return Why::cancel;
@@ -46,16 +46,16 @@ struct RingTask : WaitTask<Rules> {
 
  private:
   template <class F>
-  Reason park(bool obeys, std::int64_t deadline, F&& idle) {
+  Reason park(bool obeys, std::int64_t until, F&& idle) {
     seam::light_fence();
     if (obeys && this->asked() && this->word.claim_own(Reason::cancel) == Word::Claimed::yes) return this->word.stay();
     if (this->word.delivered()) return this->word.stay();
     if (this->word.leave() == Word::Queue::you) this->enqueue();
     idle();
     while (this->queued.exchange(0, std::memory_order_acquire) == 0) {
-      if (seam::futex_wait(this->queued, 0, deadline) != seam::WaitResult::timed_out) continue;
+      if (seam::futex_wait(this->queued, 0, until) != seam::WaitResult::timed_out) continue;
       this->wake(Reason::timeout);  // by a timer
-      deadline = seam::no_deadline;
+      until = seam::no_deadline;
     }
     return this->word.run_on(2);
   }
@@ -248,9 +248,8 @@ const Register c{{.name = "uring: two requests, one cancelled, and room for one 
 const Register d{{.name = "uring: two requests, and a kernel that takes nothing before completions are seen [B35]",
                   .run = [](World& world) { two<Real>(world, {.refuses = true, .places = 1, .room = 1}, By::nobody); },
                   .preemptions = 1}};
-const Register e{{.name = "uring: no room in either ring, and who pushes makes it [B35]",
-                  .run = no_room<Real>,
-                  .preemptions = 1}};
+const Register e{
+    {.name = "uring: no room in either ring, and who pushes makes it [B35]", .run = no_room<Real>, .preemptions = 1}};
 const Register f{{.name = "uring: it ends with the thread that submitted it, and is submitted again [B36]",
                   .run = [](World& world) { one<Real>(world, {.drops = true}, By::nobody); },
                   .preemptions = 2}};
