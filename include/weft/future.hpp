@@ -90,7 +90,7 @@ struct AsyncState final : FutureOf<T> {
       std::invoke(*mine.body);
       mine.value.emplace();
     } else {
-      mine.value.emplace(std::invoke(*mine.body));
+      mine.value.emplace(std::invoke(*mine.body));  // NOLINT(bugprone-unchecked-optional-access): runs once
     }
   }
   static void drop(void* self) { static_cast<AsyncState*>(self)->body.reset(); }
@@ -148,7 +148,7 @@ class [[nodiscard]] Future {
   // The result, which stays in the future: any number of tasks may await it.
   std::conditional_t<std::is_void_v<T>, void, std::add_lvalue_reference_t<const T>> await() & {
     detail::FutureOf<T>& state = settled();
-    if constexpr (!std::is_void_v<T>) return *state.value;
+    if constexpr (!std::is_void_v<T>) return *state.value;  // NOLINT(bugprone-unchecked-optional-access): settled
   }
   // The result, moved out, of a future that is used up: async(f).await(), std::move(future).await().
   T await() && {

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 
 #include "weft/detail/worker_core.hpp"
@@ -18,13 +18,13 @@ struct Ready::Answer {
   explicit Answer(const IoRequest& poll)
       : open(gate),
         future(async([request = poll]() mutable { return static_cast<Result>(checked(perform_io(request), "poll")); })),
-        later(std::in_place, *future.state()) {}
+        later(std::make_unique<FutureCase>(*future.state())) {}
 
   IoResult known;
   GateCore gate{0};
   GateCase<GateCore> open;
   Future<Result> future;
-  std::optional<FutureCase> later;
+  std::unique_ptr<FutureCase> later;  // of the future
 };
 
 Ready::Ready(const IoRequest& poll) : poll_(poll) {}
@@ -41,8 +41,11 @@ void Ready::collect(SelectCase** into) {
     const bool waits = known.os_error() == ETIMEDOUT || known.os_error() == ECANCELED;  // a cancel is select's to raise
     answer_ = waits ? std::make_unique<Answer>(poll_) : std::make_unique<Answer>(known);
   }
-  if (answer_->later) answer_->later->join();
-  *into = answer_->later ? static_cast<SelectCase*>(&*answer_->later) : &answer_->open;
+  *into = &answer_->open;
+  if (FutureCase* later = answer_->later.get()) {
+    later->join();
+    *into = later;
+  }
 }
 
 Ready::Result Ready::result(std::size_t) {

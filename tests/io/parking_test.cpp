@@ -33,8 +33,7 @@ bool look(const detail::sys::Call&, long*, void* context) {
   if (detail::slot_shift_of[detail::stack_pointer() >> detail::chunk_shift] == 0) return false;
   ++calls.on_a_stack;
   const detail::TaskCore* task = detail::this_task();
-  if (task != nullptr && task->word.look().state() == detail::TaskState::parking)
-    ++calls.parking;
+  if (task != nullptr && task->word.look().state() == detail::TaskState::parking) ++calls.parking;
   return false;
 }
 
