@@ -2,7 +2,8 @@
 """Writes a header with broken copies of real headers, as verify/mutants.txt lists them.
 
 Each mutant lives in its own namespace, weft::detail::mutants::NAME (or weft::seam::mutants::NAME), together with the
-src/ headers that the broken one includes, and has a struct Kit that names its exported classes. A patch whose original text is not found exactly once is
+src/ headers that the broken one includes, and has a struct Kit that names its exported classes. It is there for who defines
+WEFT_MUTANT_NAME (cmake/WeftVerify.cmake does, for the scenarios that name it): all of them are seventy thousand lines. A patch whose original text is not found exactly once is
 an error: the code moved, and the mutant has to follow."""
 
 import argparse
@@ -93,8 +94,9 @@ def main():
         read.update(used)
         includes += [line for line in outer if line not in includes]
         kit = "".join(f"  using {name} = {mutant['name']}::{name};\n" for name in mutant["exports"])
-        texts.append("\n".join(parts) + f"\nnamespace weft::inline v0::{mutant['space']}::mutants::{mutant['name']} {{\n"
-                     f"struct Kit {{\n{kit}}};\n}}\n")
+        texts.append(f"#ifdef WEFT_MUTANT_{mutant['name']}\n" + "\n".join(parts) +
+                     f"\nnamespace weft::inline v0::{mutant['space']}::mutants::{mutant['name']} {{\n"
+                     f"struct Kit {{\n{kit}}};\n}}\n#endif\n")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text("// SPDX-License-Identifier: MIT\n// Written by verify/mutate.py.\n#pragma once\n" +
                                 "\n".join(includes) + "\n" + "\n".join(texts))
