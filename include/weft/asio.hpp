@@ -138,7 +138,7 @@ bool run_asio_call(const std::shared_ptr<AsioCall<Api, Args...>>& call, Initiati
       emit();
     }
   });
-  if (call->failure != nullptr) std::rethrow_exception(call->failure);
+  if (call->failure != nullptr) std::rethrow_exception(std::move(call->failure));  // it is the fiber's alone from here
   return stopping;
 }
 
