@@ -168,11 +168,11 @@ auto asio_given(Tuple&& all) {
 }
 
 template <class Api, class Error>
-void throw_asio_error(const Error& error, bool stopping) {
+void throw_asio_error(Error& error, bool stopping) {
   if constexpr (std::is_same_v<Error, std::exception_ptr>) {
     if (error == nullptr) return;
     if (stopping) raise_if_stopping();
-    std::rethrow_exception(error);
+    std::rethrow_exception(std::move(error));
   } else {
     if (!error) return;
     if (stopping && error == Api::aborted()) raise_if_stopping();

@@ -49,7 +49,7 @@ template <class... Args, class Token, class... Given>
 auto complete_with(net::io_context& context, Token&& token, Given... given) {
   return net::async_initiate<Token, void(Args...)>(
       [&context](auto handler, auto... values) {
-        net::post(context, [handler = std::move(handler), values...]() mutable { handler(values...); });
+        net::post(context, [handler = std::move(handler), values...]() mutable { handler(std::move(values)...); });
       },
       token, given...);
 }
