@@ -15,6 +15,7 @@
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/scope.hpp"
+#include "weft/sync_event.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -206,8 +207,13 @@ void cancel_crosses() {
     // Asio's own cancel is its own error, no Cancelled.
     auto waits = weft::go([&] { timer.async_wait(use_fiber); });
     until_parked(waits);
-    net::post(pool.context, [&] { timer.cancel(); });
+    weft::SyncEvent cancelled;  // it is done with the timer
+    net::post(pool.context, [&] {
+      timer.cancel();
+      cancelled.set();
+    });
     CHECK_THROWS_AS(waits.join(), NetSystemError);
+    cancelled.wait();
   });
 }
 
