@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "io/deadline.hpp"
 #include "weft/pipe.hpp"
 #include "weft/scope.hpp"
 
@@ -79,11 +80,6 @@ void remove_watcher(int number, int fd) {
   }
 }
 
-Deadline deadline_from_now(std::chrono::nanoseconds span) {
-  const std::int64_t when = deadline_after(span);
-  return when == seam::no_deadline ? never : Deadline(std::chrono::nanoseconds(when));
-}
-
 }  // namespace
 
 struct OsSignals::Watch {
@@ -111,7 +107,7 @@ OsSignals::OsSignals(std::initializer_list<int> numbers) : watch_(std::make_uniq
 OsSignals::~OsSignals() = default;
 
 int OsSignals::next_for(std::chrono::nanoseconds span) {
-  return next_until(deadline_from_now(span));
+  return next_until(deadline_for(span));
 }
 
 int OsSignals::next_until(Deadline deadline) {
@@ -144,7 +140,7 @@ void SignalBell::notify_from_signal() const noexcept {
 }
 
 std::uint64_t SignalBell::wait_for(std::chrono::nanoseconds span) {
-  return wait_until(deadline_from_now(span));
+  return wait_until(deadline_for(span));
 }
 
 std::uint64_t SignalBell::wait_until(Deadline deadline) {

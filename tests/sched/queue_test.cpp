@@ -349,7 +349,7 @@ TEST_CASE("queues: the same program gives the same results on one, two and eight
   for (const std::uint64_t sum : sums) CHECK(sum == sums.front());
 }
 
-TEST_CASE("queues: an idle runtime sleeps and does not tick [W-016]") {
+TEST_CASE("queues: an idle runtime sleeps and does not tick") {
   weft::Runtime runtime(workers(4));
   runtime.run([] { weft::sleep(1ms); });
   // All but the one that was in run().
