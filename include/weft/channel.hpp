@@ -62,11 +62,18 @@ class Channel {
   // --- Sending. Throws ChannelClosed; moves from its argument only if that was sent.
   void send(T&& value) {
     turn();
-    SendStatus status = send_now(value);
-    if (status == SendStatus::sent) [[likely]]
-      return;
-    if (status == SendStatus::full) status = park_send(value, seam::no_deadline, detail::Raise::yes);
-    if (status == SendStatus::closed) detail::throw_channel_closed(close_reason());
+    if (mode_ != ChannelMode::block) [[unlikely]]
+      return sent(send_now(value));
+    detail::note_use(core_.last_sender);
+    detail::TaskCore* woken = nullptr;
+    const detail::Offered offered = core_.send_or_hold(value, woken);
+    if (offered == detail::Offered::sent) [[likely]]
+      return detail::deliver_one(woken);
+    detail::WakeReason reason = detail::WakeReason::closed;
+    if (offered == detail::Offered::full)
+      reason = detail::park_locked(core_.senders(), core_.lock(), &value, "send", &core_, core_.last_receiver);
+    if (reason != detail::WakeReason::data) [[unlikely]]
+      send_on(value, reason);
   }
   void send(const T& value)
     requires std::copy_constructible<T>
@@ -122,8 +129,17 @@ class Channel {
   // --- Receiving. Nothing: closed and drained.
   std::optional<T> recv() {
     turn();
+    detail::note_use(core_.last_receiver);
     std::optional<T> value;
-    if (recv_now(value) == RecvStatus::empty) (void)park_recv(value, seam::no_deadline, detail::Raise::yes);
+    detail::TaskCore* woken = nullptr;
+    if (core_.recv_or_hold(value, woken) != detail::Got::empty) {
+      detail::deliver_one(woken);
+    } else {
+      const detail::WakeReason reason =
+          detail::park_locked(core_.receivers(), core_.lock(), &value, "recv", &core_, core_.last_sender);
+      if (reason != detail::WakeReason::data && reason != detail::WakeReason::closed) [[unlikely]]
+        (void)park_recv(value, seam::no_deadline, detail::Raise::yes, reason != detail::WakeReason::none);
+    }
     return value;
   }
   std::optional<T> try_recv() {
@@ -215,8 +231,14 @@ class Channel {
     return taken == detail::Got::closed ? RecvStatus::closed : RecvStatus::empty;
   }
   SendStatus drop_one(T& value);
-  SendStatus park_send(T& value, std::int64_t deadline, detail::Raise raise);
-  RecvStatus park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise);
+  void send_on(T& value, detail::WakeReason reason);
+  void sent(SendStatus status) const {
+    if (status == SendStatus::closed) [[unlikely]]
+      detail::throw_channel_closed(close_reason());
+  }
+  // `offered`: who catches waits has been asked.
+  SendStatus park_send(T& value, std::int64_t deadline, detail::Raise raise, bool offered = false);
+  RecvStatus park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise, bool offered = false);
   SendStatus send_by(T& value, std::int64_t deadline, detail::Raise raise) {
     if (raise == detail::Raise::yes) turn();
     const SendStatus status = send_now(value);
@@ -286,11 +308,19 @@ template <class T>
   return offered == detail::Offered::sent ? SendStatus::sent : SendStatus::dropped;
 }
 
+// A send that found no room and was not claimed while it waited, or that found the channel closed.
 template <class T>
-[[gnu::noinline]] SendStatus Channel<T>::park_send(T& value, std::int64_t deadline, detail::Raise raise) {
+[[gnu::noinline]] void Channel<T>::send_on(T& value, detail::WakeReason reason) {
+  sent(reason == detail::WakeReason::closed
+           ? SendStatus::closed
+           : park_send(value, seam::no_deadline, detail::Raise::yes, reason != detail::WakeReason::none));
+}
+
+template <class T>
+[[gnu::noinline]] SendStatus Channel<T>::park_send(T& value, std::int64_t deadline, detail::Raise raise, bool offered) {
   detail::note_use(core_.last_sender);
   detail::SendWait<T> wait(core_, value);
-  switch (detail::park_on(wait, deadline, raise)) {
+  switch (detail::park_on(wait, deadline, raise, offered)) {
     case detail::WaitEnd::timed_out:
       return SendStatus::timed_out;
     case detail::WaitEnd::cancelled:
@@ -302,10 +332,11 @@ template <class T>
 }
 
 template <class T>
-[[gnu::noinline]] RecvStatus Channel<T>::park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise) {
+[[gnu::noinline]] RecvStatus Channel<T>::park_recv(std::optional<T>& into, std::int64_t deadline, detail::Raise raise,
+                                                   bool offered) {
   detail::note_use(core_.last_receiver);
   detail::RecvWait<T> wait(core_, into);
-  switch (detail::park_on(wait, deadline, raise)) {
+  switch (detail::park_on(wait, deadline, raise, offered)) {
     case detail::WaitEnd::timed_out:
       return RecvStatus::timed_out;
     case detail::WaitEnd::cancelled:

@@ -15,6 +15,7 @@
 #include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
 #include "sched/job.hpp"
+#include "sched/leave.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
@@ -27,18 +28,6 @@
 
 namespace weft::inline v0::detail {
 namespace {
-
-constexpr unsigned longest_slot_streak = 16;  // dispatches from the slot before the FIFO gets a turn
-
-void* as_argument(WakeReason reason) {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(reason));
-}
-
-void tell_root(Worker& worker, FiberCore* root) {
-  root->thread_eh = worker.thread_eh;
-  root->carrier = worker.carrier;
-  root->worker = &worker;
-}
 
 // Its slices in the trace, how deep it went. The record may be gone, and the worker another one, when it has ended.
 [[gnu::noinline, gnu::cold]] void run_watched(const FiberCore* core, Worker& worker, TaskCore* task) {
@@ -100,7 +89,7 @@ void core_loop(FiberCore* core) {
       // The same hot stack for the next that has none.
       if (next) task = fresh_task_of(*worker, next);
     }
-    worker->retired = core;
+    worker->left = Left::core(*core);
     leave_for(*worker, core, next);
   }
 }
@@ -136,17 +125,8 @@ bool is_queueable(const TaskCore& task) {
 
 // In the trace one slice ends before the next begins; its stack is left a moment later.
 void note_leaving(const Worker& worker) {
-  if (worker.trace != nullptr && worker.leaving != nullptr)
-    note_left(*worker.trace, *worker.leaving, worker.leaving_yields);
-}
-
-[[gnu::noinline, gnu::cold]] void watch_departure(const Worker& worker, const TaskCore& task) {
-  note_leaving(worker);
-  if (worker.checked) {
-    task.word.check_may_run();
-    take_stack(*task.top->root, worker.index);
-  }
-  if (worker.trace != nullptr) note_begin(*worker.trace, task, false);
+  if (worker.trace == nullptr) return;
+  if (const TaskCore* task = worker.left.task()) note_left(*worker.trace, *task, worker.left.yields());
 }
 
 [[gnu::noinline]] void put_back(Worker& worker, TaskCore* task, bool yields) {
@@ -156,63 +136,48 @@ void note_leaving(const Worker& worker) {
   if (strand != nullptr) give_up_strand(worker, strand);
 }
 
-}  // namespace
-
-namespace {
-
-[[gnu::always_inline]] inline void take_over(Worker& worker) {
-  if (TaskCore* task = worker.leaving) {
-    worker.leaving = nullptr;
-    const bool yields = std::exchange(worker.leaving_yields, false);
-    if ((task->flags & task_pinned) || task->strand != nullptr || !worker.own_queues) [[unlikely]] {
-      put_back(worker, task, yields);
-    } else if (yields) {
-      worker.ready.push_back(Entry(task, entry_task));
-    } else if (task->word.leave() == TaskWord::Queue::you) {
-      make_ready(task, WakeReason::none);
-    }
-  }
-  if (worker.retired != nullptr) [[unlikely]]
-    put_core(worker, std::exchange(worker.retired, nullptr));
-}
-
 // The stack that was left is nobody's, before anybody may take it [OWN-1].
-[[gnu::noinline, gnu::cold]] void take_over_watched(Worker& worker) {
-  if (const TaskCore* task = worker.checked ? worker.leaving : nullptr) {
-    check_left(*task->top);
-    check_left(*task->top->root);
-    if (worker.leaving_yields) {
-      WEFT_ASSERT(is_queueable(*task), "only a RUNNABLE task is put back");
-    } else {
-      task->word.check_may_be_left();
-    }
-    give_stack(*task->top->root);
+void check_departure(const TaskCore& task, bool yields) {
+  check_left(*task.top);
+  check_left(*task.top->root);
+  if (yields) {
+    WEFT_ASSERT(is_queueable(task), "only a RUNNABLE task is put back");
+  } else {
+    task.word.check_may_be_left();
   }
-  take_over(worker);
-}
-
-[[gnu::always_inline]] inline void arrive_here(Worker& worker) {
-  if (worker.watched) [[unlikely]]
-    return take_over_watched(worker);
-  take_over(worker);
+  give_stack(*task.top->root);
 }
 
 }  // namespace
+
+void watch_departure(const Worker& worker, const TaskCore& task) {
+  note_leaving(worker);
+  if (worker.checked) {
+    task.word.check_may_run();
+    take_stack(*task.top->root, worker.index);
+  }
+  if (worker.trace != nullptr) note_begin(*worker.trace, task, false);
+}
+
+void arrive_from(Worker& worker, Left left) {
+  if (FiberCore* core = left.core()) return put_core(worker, core);
+  TaskCore* task = left.task();
+  if (worker.checked) check_departure(*task, left.yields());
+  put_back(worker, task, left.yields());
+}
 
 void arrive(Worker& worker) {
   arrive_here(worker);
 }
 
-namespace {
-
-[[gnu::noinline]] Entry next_unready(Worker& worker) {
+Entry next_unready(Worker& worker) {
   if (const Entry entry = worker.deque.pop()) return entry;
   if (const Entry entry = worker.pinned.pop()) return entry;
   return worker.pop_inbox();
 }
 
 // Unstarted ones get a turn among those that only yield to each other.
-[[gnu::noinline]] Entry next_in_turn(Worker& worker) {
+Entry next_in_turn(Worker& worker) {
   worker.slot_streak = 0;
   if (const Entry entry = worker.deque.pop()) return entry;
   if (const Entry entry = worker.ready.pop(true)) {
@@ -221,24 +186,6 @@ namespace {
   }
   return next_unready(worker);
 }
-
-[[gnu::always_inline]] inline Entry next_of(Worker& worker) {
-  worker.count_tick();
-  const std::uint64_t pick = ++worker.picks;
-  if (worker.look_due(pick)) [[unlikely]]
-    return {};
-  if (worker.ready.size() != 0) [[likely]] {
-    if ((pick & 15) == 0) [[unlikely]]
-      return next_in_turn(worker);
-    if (const Entry entry = worker.ready.pop(worker.slot_streak < longest_slot_streak)) [[likely]] {
-      ++worker.slot_streak;
-      return entry;
-    }
-  }
-  return next_unready(worker);
-}
-
-}  // namespace
 
 Entry next_local(Worker& worker) {
   return next_of(worker);
@@ -257,19 +204,7 @@ TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
   return task;
 }
 
-namespace {
-
-[[gnu::always_inline]] inline void* change_to(Worker& worker, FiberCore* self, FiberCore* to, void* argument) {
-  if (to != worker.loop) tell_root(worker, to->root);
-  if ((self->root->alert.load(std::memory_order_relaxed) | to->root->alert.load(std::memory_order_relaxed)) & alert_fp)
-      [[unlikely]]
-    fp_words_change(self, to);
-  void* back = switch_fiber(*self, *to, argument);
-  arrive_here(*static_cast<Worker*>(self->root->worker));
-  return back;
-}
-
-[[gnu::noinline]] void* leave_for_other(Worker& worker, FiberCore* self, Entry entry) {
+void* leave_for_other(Worker& worker, FiberCore* self, Entry entry) {
   FiberCore* to = worker.loop;
   if (entry) {
     entry = unwrap_strand(worker, entry);
@@ -293,39 +228,8 @@ namespace {
   return change_to(worker, self, to, to);
 }
 
-[[gnu::always_inline]] inline void* leave_here_for(Worker& worker, FiberCore* self, Entry entry) {
-  if (entry && entry.kind() == entry_task) [[likely]] {
-    auto* task = entry.as<TaskCore>();
-    if (task->top != nullptr) [[likely]] {
-      if (worker.watched) [[unlikely]]
-        watch_departure(worker, *task);
-      ++worker.counters.switches;
-      record_current(worker, task);
-      return change_to(worker, self, task->top, as_argument(task->word.run_on(worker.index + 1)));
-    }
-  }
-  return leave_for_other(worker, self, entry);
-}
-
-}  // namespace
-
 void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
   return leave_here_for(worker, self, entry);
-}
-
-WakeReason park_plain(TaskCore& task, FiberCore* self) {
-  seam::light_fence();  // as in finish_wait, which has the uncommon cases
-  auto& worker = static_cast<Worker&>(*self->root->worker);
-  if (!surely_unasked(task) || task.word.delivered()) [[unlikely]]
-    return finish_wait(task, Raise::yes);
-  ++worker.counters.parks;
-  task.top = self;
-  task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
-  task.last_worker = static_cast<std::uint16_t>(worker.index);
-  worker.leaving = &task;
-  void* back = leave_here_for(worker, self, next_of(worker));
-  task.wait = nullptr;
-  return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));
 }
 
 void run_entry(Worker& worker, Entry entry) {
@@ -410,16 +314,14 @@ void note_wake(const TaskCore& task) {
 }
 
 void deliver_wake(TaskCore* task) {
-  if (task->word.deliver() != TaskWord::Queue::you) return;
-  // The usual one: it ran here, and runs here again.
   auto* worker = static_cast<Worker*>(this_worker());
-  if (worker != nullptr && worker == task->root->worker && worker->own_queues && !(task->flags & task_pinned) &&
-      task->strand == nullptr && !worker->watched) [[likely]] {
-    task->word.make_runnable();
+  if (worker != nullptr && worker->plain && worker == task->root->worker && !is_bound(*task)) [[likely]] {
+    // The usual one: it ran here, and runs here again.
+    if (task->word.deliver_runnable() != TaskWord::Queue::you) return;
     ++worker->counters.wakes;
-    return worker->ready.push_slot(Entry(task, entry_task));
+    return worker->ready.push_slot<true>(Entry(task, entry_task));
   }
-  make_ready(task, WakeReason::data);
+  if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
 }
 
 void make_ready(TaskCore* task, WakeReason) {

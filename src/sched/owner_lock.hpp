@@ -36,9 +36,14 @@ class OwnerLock {
 
   [[gnu::always_inline]] void lock_owner() noexcept {
     busy_.store(1, std::memory_order_relaxed);
-    seam::light_fence();                                           // [OWN-1], pairs with the heavy fences below
-    if (taken_.load(std::memory_order_acquire) != 0) [[unlikely]]  // acquire: [OWN-4]
-      wait_for_others();
+    seam::light_fence();  // [OWN-1], pairs with the heavy fences below
+    look_for_others();
+  }
+  // For an owner that knows fences to be asymmetric.
+  [[gnu::always_inline]] void lock_owner_free() noexcept {
+    busy_.store(1, std::memory_order_relaxed);
+    seam::free_light_fence();  // as above
+    look_for_others();
   }
   [[gnu::always_inline]] void unlock_owner() noexcept { busy_.store(0, std::memory_order_release); }
 
@@ -73,6 +78,10 @@ class OwnerLock {
   }
 
  private:
+  [[gnu::always_inline]] void look_for_others() noexcept {
+    if (taken_.load(std::memory_order_acquire) != 0) [[unlikely]]  // acquire: [OWN-4]
+      wait_for_others();
+  }
   [[gnu::noinline]] void wait_for_others() noexcept {
     busy_.store(0, std::memory_order_release);  // [OWN-2]
     others_.lock();

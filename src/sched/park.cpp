@@ -10,6 +10,7 @@
 #include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/fork.hpp"
+#include "sched/leave.hpp"
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
@@ -158,12 +159,60 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
       task.top = self;
       task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
       task.last_worker = static_cast<std::uint16_t>(worker.index);
-      worker.leaving = &task;
+      worker.left = Left::parks(task);
       const Entry next = next_local(worker);
       reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
     }
   }
   task.wait = nullptr;
+  return reason;
+}
+
+namespace {
+
+[[gnu::always_inline]] inline WakeReason park_here(TaskCore& task, FiberCore* self) {
+  auto& worker = static_cast<Worker&>(*self->root->worker);
+  seam::free_light_fence();  // of a plain worker, as the light fence in finish_wait, which has the uncommon cases
+  if (!worker.plain || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
+    return finish_wait(task, Raise::yes);
+  ++worker.counters.parks;
+  task.top = self;
+  task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
+  task.last_worker = static_cast<std::uint16_t>(worker.index);
+  worker.left = Left::parks(task);
+  void* back = leave_here_for<true>(worker, self, next_of<true>(worker));
+  task.wait = nullptr;
+  return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));
+}
+
+}  // namespace
+
+WakeReason park_plain(TaskCore& task, FiberCore* self) {
+  return park_here(task, self);
+}
+
+WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const char* kind, const void* object,
+                       const TaskCore* last_seen) {
+  const PlainWait plain = plain_wait();
+  if (plain.task == nullptr) [[unlikely]] {
+    lock.unlock();
+    return WakeReason::none;
+  }
+  TaskCore& task = *plain.task;
+  const WaitInfo info{.kind = kind, .object = object, .last_seen = last_seen};
+  task.wait = &info;
+  task.deadline.store(seam::no_deadline, std::memory_order_relaxed);  // before the ticket
+  WaitNode node;
+  node.slot = slot;
+  list.park(node, task);
+  lock.unlock();
+  const WakeReason reason = park_here(task, plain.self);
+  if (reason != WakeReason::data && reason != WakeReason::closed) [[unlikely]] {
+    lock.lock();
+    list.remove(node);
+    lock.unlock();
+    if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
+  }
   return reason;
 }
 
@@ -185,18 +234,19 @@ bool wake_task(TaskCore* task, Ticket ticket, WakeReason reason) {
 
 namespace {
 
+// Plain: on a plain worker, and nothing is asked of its chain.
+template <bool Plain>
 [[gnu::always_inline]] inline void yield_on(FiberCore* self) {
   auto& worker = static_cast<Worker&>(*self->root->worker);
   TaskCore* task = self->root->task;
   ++worker.counters.yields;
-  const Entry next = next_local(worker);
+  const Entry next = next_of<Plain>(worker);
   if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check)
     return;  // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
-  worker.leaving = task;
-  worker.leaving_yields = true;
-  leave_for(worker, self, next);
+  worker.left = Left::yields(*task);
+  leave_here_for<Plain>(worker, self, next);
 }
 
 // What is pending is raised, and where there is no worker the thread yields.
@@ -207,7 +257,7 @@ namespace {
   if (self->root->worker == nullptr) return seam::yield_thread();
   if (self->root->alert.load(std::memory_order_relaxed) & alert_held) [[unlikely]]
     report_held(task);
-  yield_on(self);
+  yield_on<false>(self);
 }
 
 }  // namespace
@@ -223,16 +273,17 @@ void look_here(const char* kind) {
 void yield_task() {
   FiberCore* self = current_core();
   if (self->root->worker == nullptr) return seam::yield_thread();
-  yield_on(self);
+  yield_on<false>(self);
 }
 
 void yield_and_look() {
   FiberCore* self = current_core();
   FiberCore* root = self->root;
-  if (root->worker != nullptr && root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
+  if (root->worker != nullptr && static_cast<Worker*>(root->worker)->plain &&
+      root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
     TaskCore& task = *root->task;
     if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task)) [[likely]]
-      return yield_on(self);
+      return yield_on<true>(self);
   }
   yield_slow(self);
 }

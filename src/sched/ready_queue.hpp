@@ -6,10 +6,10 @@
 //
 // Invariants
 //   [RDY-1] Everything is plain data under an OwnerLock: the owner, who comes at each dispatch, pays no RMW.
-//   [RDY-2] `size` is a hint for others; the owner's own look is exact.
-// Threads: *_owner by the worker; steal by others.
-// Rejected: a second Chase-Lev deque with the owner at its old end (one locked instruction per dispatch, 7 ns of 15).
-// Relaxed: the size is written under the lock and is a hint to everybody else [RDY-2].
+//   [RDY-2] Without the lock slot and size are hints for others; the owner's own look is exact, but for thieves.
+// Threads: steal by others, the rest by the worker. <true>: by one that knows fences to be asymmetric.
+// Rejected: a second Chase-Lev deque with the owner at its old end (one locked instruction per dispatch, 7 ns of 15); a
+// size that counts the slot (three more writes for each task that goes through it).
 #pragma once
 
 #include <cstddef>
@@ -21,92 +21,104 @@ namespace weft::inline v0::detail {
 
 class ReadyQueue {
  public:
-  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  std::size_t size() const { return waiting_ + (Entry{slot_} ? 1 : 0); }
+  bool empty() const { return !Entry{slot_} && waiting_ == 0; }
 
+  template <bool Free = false>
   [[gnu::always_inline]] void push_slot(Entry entry) {
-    lock_.lock_owner();
-    if (slot_) fifo_.push_back(slot_);
+    lock<Free>();
+    const Entry displaced = slot_;
     slot_ = entry;
-    resize(+1);
+    if (displaced) [[unlikely]]
+      append(displaced);
     lock_.unlock_owner();
   }
+  template <bool Free = false>
   [[gnu::always_inline]] void push_back(Entry entry) {
-    lock_.lock_owner();
+    lock<Free>();
     // [LP queued as ready] under the owner's lock, whose unlocking releases it
-    fifo_.push_back(entry);
-    resize(+1);
+    append(entry);
     lock_.unlock_owner();
   }
   // The slot's if it may go first, else the oldest, else the slot's.
+  template <bool Free = false>
   [[gnu::always_inline]] Entry pop(bool slot_first) {
-    if (size() == 0) return {};
-    lock_.lock_owner();
-    Entry entry;
-    if (slot_ && (slot_first || fifo_.empty())) {
-      entry = slot_;
-      slot_ = {};
+    lock<Free>();
+    Entry entry = slot_;
+    if (entry && (slot_first || fifo_.empty())) {
+      slot_ = Entry{};
     } else {
-      entry = fifo_.pop_front();
+      entry = take_oldest();
     }
-    if (entry) resize(-1);
     lock_.unlock_owner();
     return entry;
   }
-  [[gnu::always_inline]] Entry pop_slot() {
-    if (size() == 0) return {};
-    lock_.lock_owner();
+  Entry pop_slot() {
+    if (!Entry{slot_}) return {};
+    lock<false>();
     const Entry entry = slot_;
-    slot_ = {};
-    if (entry) resize(-1);
+    slot_ = Entry{};
     lock_.unlock_owner();
     return entry;
   }
-  [[gnu::always_inline]] Entry pop_front() {
-    if (size() == 0) return {};
-    lock_.lock_owner();
-    const Entry entry = fifo_.pop_front();
-    if (entry) resize(-1);
+  Entry pop_front() {
+    if (waiting_ == 0) return {};
+    lock<false>();
+    const Entry entry = take_oldest();
     lock_.unlock_owner();
     return entry;
   }
-  void append(Chain& chain, std::size_t count) {
-    lock_.lock_owner();
-    while (const Entry entry = chain.pop_front()) fifo_.push_back(entry);
-    resize(static_cast<std::ptrdiff_t>(count));
+  void append(Chain& chain) {
+    lock<false>();
+    while (const Entry entry = chain.pop_front()) append(entry);
     lock_.unlock_owner();
   }
 
   // The older half (all of it if `everything`), at most `limit`. Returns how many.
   std::size_t steal(Chain& into, std::size_t limit, bool everything) {
-    if (size() == 0) return 0;
+    if (empty()) return 0;
     lock_.lock_other();
     const std::size_t present = size();
     const std::size_t wanted = everything ? present : (present + 1) / 2;
     std::size_t taken = 0;
     while (taken < wanted && taken < limit) {
-      Entry entry = fifo_.pop_front();
+      Entry entry = take_oldest();
       if (!entry) {
         entry = slot_;
-        slot_ = {};
+        slot_ = Entry{};
       }
       if (!entry) break;
       into.push_back(entry);
       ++taken;
     }
-    resize(-static_cast<std::ptrdiff_t>(taken));
     lock_.unlock_other();
     return taken;
   }
 
  private:
-  void resize(std::ptrdiff_t by) {
-    size_.store(size_.load(std::memory_order_relaxed) + static_cast<std::size_t>(by), std::memory_order_relaxed);
+  template <bool Free>
+  [[gnu::always_inline]] void lock() {
+    if constexpr (Free) {
+      lock_.lock_owner_free();
+    } else {
+      lock_.lock_owner();
+    }
+  }
+  void append(Entry entry) {
+    fifo_.push_back(entry);
+    waiting_ += 1;
+  }
+  Entry take_oldest() {
+    const Entry entry = fifo_.pop_front();
+    if (entry) waiting_ += static_cast<std::size_t>(-1);
+    return entry;
   }
 
+  // All written under lock_.
   OwnerLock lock_;
-  Entry slot_;                         // guarded by lock_
-  Chain fifo_;                         // guarded by lock_
-  seam::Atomic<std::size_t> size_{0};  // written under lock_
+  seam::Guessed<Entry> slot_;
+  Chain fifo_;
+  seam::Guessed<std::size_t> waiting_ = 0;  // in fifo_
 };
 
 }  // namespace weft::inline v0::detail

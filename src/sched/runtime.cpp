@@ -114,6 +114,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   if (options.clock == RuntimeOptions::Clock::virtual_) virtual_time = std::make_unique<VirtualTime>();
   if (options.dump_signal) dump_signal = std::make_unique<DumpSignal>();
   tracer = tracer_from_environment(options.max_workers);
+  const bool asymmetric = seam::enable_asymmetric_fences();
   Splitmix64 seeds(options.seed);
   workers.reserve(options.max_workers);
   for (unsigned i = 0; i < options.max_workers; ++i) {
@@ -129,6 +130,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->checked = options.spec_assert;
     worker->trace = tracer != nullptr ? tracer->ring(i) : nullptr;
     worker->watched = worker->checked || worker->trace != nullptr || option_watermark;
+    worker->plain = worker->own_queues && !worker->watched && asymmetric;
     if (worker->trace != nullptr || option_watermark) worker->in_place = false;  // each on a stack of its own
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();

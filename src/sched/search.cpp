@@ -132,7 +132,7 @@ class Search {
     if (count == 0) return {};
     worker_.counters.ready_steals += count;
     const Entry first = taken.pop_front();
-    if (count > 1) worker_.ready.append(taken, count - 1);
+    if (count > 1) worker_.ready.append(taken);
     return first;
   }
 
@@ -155,7 +155,7 @@ void leave_search(Worker& worker) {
 
 void queue_woken(Worker& worker, Chain& woken, std::size_t count) {
   if (worker.steals) {
-    worker.ready.append(woken, count);
+    worker.ready.append(woken);
   } else {
     while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
   }

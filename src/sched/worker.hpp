@@ -8,8 +8,8 @@
 // A stack that is left cannot be marked as left from itself: whoever runs next does it (arrive()).
 //
 // Invariants
-//   [WKR-1] `leaving` and `retired` are set by the stack that is about to be left and taken by the next thing that runs
-//           on this worker, before anything else happens there.
+//   [WKR-1] `left` is set by the stack that is about to be left and taken by the next thing that runs on this worker,
+//           before anything else happens there.
 //   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
 //   [WKR-3] A worker ends by itself, on its own stack: it says DRAINING, runs a heavy fence, and moves what it has to
 //   the
@@ -61,12 +61,49 @@ struct WorkerCounters {
   Tally entered[worker_states];  // how often it came into each state
 };
 
+// A stack that is about to be left: of a task that parks, of one that yields, or a virtual core with nothing to run.
+class Left {
+ public:
+  Left() = default;
+  static Left parks(TaskCore& task) { return Left(&task, 0); }
+  static Left yields(TaskCore& task) { return Left(&task, 1); }
+  static Left core(FiberCore& core) { return Left(&core, 2); }
+
+  explicit operator bool() const { return word_ != 0; }
+  // Null: it is a core.
+  TaskCore* task() const { return is_core() ? nullptr : static_cast<TaskCore*>(place()); }
+  FiberCore* core() const { return is_core() ? static_cast<FiberCore*>(place()) : nullptr; }
+  bool yields() const { return word_ & 1; }
+  bool is_core() const { return word_ & 2; }
+
+ private:
+  Left(void* place, std::uintptr_t kind) : word_(reinterpret_cast<std::uintptr_t>(place) | kind) {}
+  void* place() const { return reinterpret_cast<void*>(word_ & ~std::uintptr_t{3}); }
+
+  std::uintptr_t word_ = 0;  // 0: none
+};
+
 struct Worker : WorkerCore {
   static constexpr unsigned core_cache = 64;
   static constexpr std::uint64_t usual_look_mask = 63;
 
+  // What each dispatch touches.
+  bool plain = false;      // own_queues, not watched, fences asymmetric: the short ways are right
   bool own_queues = true;  // what it wakes stays here: the policy steals, and nothing checks migration
+  bool checked = false;    // the runtime wants spec assertions
+  bool watched = false;    // those, or a trace: somebody wants to see each switch
+  unsigned slot_streak = 0;
+  Left left;                // [WKR-1]
+  std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
+  seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
+  seam::Atomic<std::int64_t> now{0};                       // coarse, refreshed at every full look
+  seam::Atomic<const TaskCore*> current{nullptr};          // for dumps and sysmon
+  FiberCore* loop = nullptr;
+  ThreadEh* thread_eh = nullptr;
+  Carrier* carrier = nullptr;
   ReadyQueue ready;
+  WorkerCounters counters;
+
   Inbox inbox;  // wakes by others, and what a stuck neighbour could not run
   seam::Atomic<std::uint32_t> inbox_size{0};
   Inbox pinned;  // tasks that may run nowhere else
@@ -75,17 +112,8 @@ struct Worker : WorkerCore {
   seam::Atomic<bool> stuck{false};     // by sysmon: no progress, and in the kernel; wakes go elsewhere
   seam::Atomic<bool> retiring{false};  // by sysmon: ends after its current slice
 
-  bool checked = false;        // the runtime wants spec assertions
-  bool watched = false;        // those, or a trace: somebody wants to see each switch
-  TraceRing* trace = nullptr;  // null: nobody does
+  TraceRing* trace = nullptr;  // null: nobody wants one
 
-  FiberCore* loop = nullptr;
-  ThreadEh* thread_eh = nullptr;
-  Carrier* carrier = nullptr;
-
-  TaskCore* leaving = nullptr;  // [WKR-1]
-  bool leaving_yields = false;
-  FiberCore* retired = nullptr;  // [WKR-1]
   TaskCore* assigned = nullptr;  // [WKR-2]
   TaskCore* handoff = nullptr;   // parked for the task that just ended here, and claimed: it is next, without a queue
   Entry kept;                    // picked on a parking stack that had no virtual core for it
@@ -94,20 +122,14 @@ struct Worker : WorkerCore {
   unsigned core_count = 0;
   unsigned core_shift = 0;  // log2 of the slots of the cached ones
 
-  std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
-  seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
-  bool owes_ring = false;  // to sysmon, by the loop: a task that parks makes no call of the system
-  unsigned slot_streak = 0;
+  bool owes_ring = false;     // to sysmon, by the loop: a task that parks makes no call of the system
   std::uint64_t io_pick = 0;  // at which pick the last request was begun, and how many without a wait since
   unsigned io_streak = 0;
-  seam::Atomic<std::int64_t> now{0};  // coarse, refreshed at every full look
   Random random{0};
 
   OwnerLock wheel_lock;
   TimerWheel wheel;                                          // guarded by wheel_lock
   seam::Atomic<std::int64_t> next_timer{seam::no_deadline};  // a hint: when to advance the wheel
-  seam::Atomic<const TaskCore*> current{nullptr};            // for dumps and sysmon
-  WorkerCounters counters;
   seam::Atomic<long> thread_id{0};
   bool temporary = false;
   seam::Thread thread;

@@ -153,6 +153,9 @@ inline void light_fence() noexcept {
   hook::point({hook::Op::light_fence, nullptr, std::memory_order_seq_cst, false});
   hook::done(0, 0, false, std::memory_order_seq_cst);
 }
+inline void free_light_fence() noexcept {
+  light_fence();
+}
 inline void heavy_fence() noexcept {
   if (!hook::exploring()) return real::heavy_fence();
   hook::point({hook::Op::heavy_fence, nullptr, std::memory_order_seq_cst, false});

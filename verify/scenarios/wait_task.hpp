@@ -21,6 +21,9 @@ struct WaitTask {
   void enqueue() {
     check(word.look().left(), "queued before its stack was left");
     word.make_runnable();
+    publish();
+  }
+  void publish() {
     check(queued.exchange(1, std::memory_order_release) == 0, "queued twice");
     seam::futex_wake(queued, 1);
   }
@@ -39,7 +42,7 @@ struct WaitTask {
     return word.run_on(2);
   }
   void deliver() {
-    if (word.deliver() == Word::Queue::you) enqueue();
+    if (word.deliver_runnable() == Word::Queue::you) publish();
   }
   // Asked to stop: by a flag and a wake that brings nothing.
   void cancel() {

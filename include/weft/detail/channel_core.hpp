@@ -146,23 +146,30 @@ class ChannelCoreOf {
     return taken;
   }
 
-  // --- One look, else the task is PARKING and its node is linked.
-  [[gnu::always_inline]] Offered send_or_park(T& value, Task& task, Node& node, Task*& woken) {
+  // --- One look. Full or empty: the lock is held still, for who parks.
+  [[gnu::always_inline]] Offered send_or_hold(T& value, Task*& woken) {
     lock_.lock();
-    Offered offered = Offered::full;
-    if (looks_sendable()) [[unlikely]]
-      offered = offer(value, woken);
-    if (offered == Offered::full) link_sender(value, task, node);
-    lock_.unlock();
+    const Offered offered = offer(value, woken);
+    if (offered != Offered::full) lock_.unlock();
     return offered;
   }
-  [[gnu::always_inline]] Got recv_or_park(std::optional<T>& into, Task& task, Node& node, Task*& woken) {
+  [[gnu::always_inline]] Got recv_or_hold(std::optional<T>& into, Task*& woken) {
     lock_.lock();
-    Got taken = Got::empty;
-    if (looks_receivable() || drain_.size() != 0) [[unlikely]]
-      taken = take(into, woken);
-    if (taken == Got::empty) link_receiver(into, task, node);
-    lock_.unlock();
+    const Got taken = take(into, woken);
+    if (taken != Got::empty) lock_.unlock();
+    return taken;
+  }
+  // --- One look, else the task is PARKING and its node is linked.
+  Offered send_or_park(T& value, Task& task, Node& node, Task*& woken) {
+    const Offered offered = send_or_hold(value, woken);
+    // [LP sender published, W-053] under the lock while open
+    if (offered == Offered::full) link_and_unlock(senders_, &value, task, node);
+    return offered;
+  }
+  Got recv_or_park(std::optional<T>& into, Task& task, Node& node, Task*& woken) {
+    const Got taken = recv_or_hold(into, woken);
+    // [LP receiver published, W-058] under the lock while open
+    if (taken == Got::empty) link_and_unlock(receivers_, &into, task, node);
     return taken;
   }
   void withdraw_sender(Node& node) {
@@ -325,10 +332,12 @@ class ChannelCoreOf {
   // By who destroys it: what nobody has received.
   std::uint32_t undelivered() const { return buffer_.size() + drain_.size(); }
 
-  // --- For select, which holds several locks at once.
+  // --- For who parks under the lock, and for select, which holds several at once.
   seam::SpinLock& lock() { return lock_; }
+  List& senders() { return senders_; }
+  List& receivers() { return receivers_; }
 
-  Offered offer(T& value, Task*& woken) {
+  [[gnu::noinline]] Offered offer(T& value, Task*& woken) {
     if (closed_) [[unlikely]]
       return Offered::closed;
     if (!receivers_.empty()) {
@@ -345,7 +354,7 @@ class ChannelCoreOf {
     return Offered::sent;
   }
 
-  Got take(std::optional<T>& into, Task*& woken) {
+  [[gnu::noinline]] Got take(std::optional<T>& into, Task*& woken) {
     if (buffer_.size() != 0) [[likely]] {
       // [LP received from the buffer, W-056] under the lock
       into.emplace(std::move(buffer_.front()));
@@ -372,17 +381,7 @@ class ChannelCoreOf {
     return closed_ ? Got::closed : Got::empty;
   }
 
-  // PARKING and the link, after a look that found nothing, under the same lock.
-  void link_sender(T& value, Task& task, Node& node) {
-    // [LP sender published, W-053] under the lock while open
-    node.ticket = task.word.begin_park();
-    link_sender_parking(value, task, node);
-  }
-  void link_receiver(std::optional<T>& into, Task& task, Node& node) {
-    // [LP receiver published, W-058] under the lock while open
-    node.ticket = task.word.begin_park();
-    link_receiver_parking(into, task, node);
-  }
+  // For select, whose task is PARKING already.
   void link_sender_parking(T& value, Task& task, Node& node) {
     node.task = &task;
     node.slot = &value;
@@ -397,6 +396,11 @@ class ChannelCoreOf {
   void unlink_receiver(Node& node) { receivers_.remove(node); }
 
  private:
+  void link_and_unlock(List& list, void* slot, Task& task, Node& node) {
+    node.slot = slot;
+    list.park(node, task);
+    lock_.unlock();
+  }
   static void hand_over(T& value, Node& receiver) {
     static_cast<std::optional<T>*>(receiver.slot)->emplace(std::move(value));
   }

@@ -78,6 +78,11 @@ inline void fence(std::memory_order order) noexcept {
   }
 }
 
+// For who has seen that fences are asymmetric, which is never taken back: no look at the phase.
+[[gnu::always_inline]] inline void free_light_fence() noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 inline void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -122,6 +127,19 @@ class Guessed {
   }
   operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
   T operator->() const { return *this; }
+  // By the one thread that writes it: one instruction where the machine has it, never torn.
+  [[gnu::always_inline]] Guessed& operator+=(T more) {
+#if defined(__x86_64__)
+    if constexpr (sizeof(T) == 8) {
+      asm("addq %1, %0" : "+m"(value_) : "er"(static_cast<std::uint64_t>(more)) : "cc");
+      return *this;
+    } else if constexpr (sizeof(T) == 4) {
+      asm("addl %1, %0" : "+m"(value_) : "er"(static_cast<std::uint32_t>(more)) : "cc");
+      return *this;
+    }
+#endif
+    return *this = static_cast<T>(T{*this} + more);
+  }
   Guessed& operator|=(T bits) { return *this = static_cast<T>(T{*this} | bits); }
   Guessed& operator&=(T bits) { return *this = static_cast<T>(T{*this} & bits); }
 
@@ -146,6 +164,7 @@ template <class T>
 using Atomic = std::atomic<T>;
 using Thread = real::Thread;
 using real::fence;
+using real::free_light_fence;
 using real::futex_wait;
 using real::futex_wake;
 using real::heavy_fence;

@@ -88,8 +88,9 @@ class TaskMoment {
   constexpr unsigned owner() const { return static_cast<unsigned>((bits_ & owner_mask) >> owner_shift); }
   constexpr Ticket ticket() const { return {bits_ >> ticket_shift}; }
   constexpr bool is_wait(Ticket t) const { return ticket() == Ticket{t.number & low_ticket}; }
+  // Parking, no reason yet, this ticket: one comparison.
   constexpr bool claimable(Ticket t) const {
-    return state() == TaskState::parking && reason() == WakeReason::none && is_wait(t);
+    return (bits_ & (state_mask | reason_mask | ticket_mask)) == TaskMoment(TaskState::parking, t, 0).bits();
   }
 
  private:
@@ -129,20 +130,19 @@ class TaskWord {
 #ifndef NDEBUG
     check_may_run();
 #endif
-    const WakeReason reason = mine().reason();
+    const TaskMoment now = mine();
     // [LP dequeued to RUNNING, W-108] after an acquiring pop; release: who sees it running sees on what it runs
-    set(TaskState::running, owner, std::memory_order_release);
-    return reason;
+    word_.store(TaskMoment(TaskState::running, now.ticket(), owner).bits(), std::memory_order_release);
+    return now.reason();
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
   void make_runnable() {
 #ifndef NDEBUG
     check_may_be_queued();
 #endif
-    const std::uint64_t reason = mine().bits() & TaskMoment::reason_mask;
     // [LP made RUNNABLE, W-107] by who owns the word; the push that follows publishes it (release in deque, inbox,
     // ring and lock), so whoever pops it sees the state
-    word_.store(TaskMoment(TaskState::runnable, mine().ticket(), 0).bits() | reason, std::memory_order_relaxed);
+    word_.store(runnable_from(mine()), std::memory_order_relaxed);
   }
   void make_fresh() {
     WEFT_DEBUG(is(TaskState::free) || is_over(), "only a record that nobody uses becomes a new task");
@@ -186,11 +186,11 @@ class TaskWord {
   Ticket begin_park() {
     const TaskMoment now = mine();
     WEFT_SPEC(now.state() == TaskState::running, "only a running task parks");
-    const Ticket next{now.ticket().number + 1};
+    const TaskMoment next(now.bits() + one_parking);  // a running word has neither reason nor LEFT nor DELIVERED
     // [LP enter PARKING, W-109] the claim is open from here: what the task wrote before, its wait block above all,
     // is visible to who wins it
-    word_.store(TaskMoment(TaskState::parking, next, now.owner()).bits(), std::memory_order_release);
-    return next;
+    word_.store(next.bits(), std::memory_order_release);
+    return next.ticket();
   }
 
   // The parker found a flag set after begin_park and claims itself. `no`: somebody else has; then wait for DELIVERED
@@ -210,7 +210,7 @@ class TaskWord {
   }
 
   // --- Whoever runs after the switch (the successor, or the worker's own stack): the task's stack is quiet now.
-  Queue leave() {
+  [[gnu::always_inline]] Queue leave() {
     // [LP commit PARKED, W-111, W-112] release: the stack is left; acquire: a DELIVERED that came before brings what
     // its waker wrote. One step decides who queues [PARK-2], so there is no separate look at a latch
     // (added, as it is not set: one instruction that gives the old word)
@@ -251,6 +251,19 @@ class TaskWord {
     return old.left() ? Queue::you : Queue::not_you;
   }
 
+  // deliver(), and make_runnable() where that says `you`: then in one store, as nobody else may write.
+  Queue deliver_runnable() {
+    const TaskMoment now = look();
+    if (now.left()) [[likely]] {
+      WEFT_SPEC(now.reason() != WakeReason::none && !now.delivered(), "only who has claimed a wait delivers it, once");
+      word_.store(runnable_from(now), std::memory_order_relaxed);
+      return Queue::you;
+    }
+    const Queue who = deliver();
+    if (who == Queue::you) make_runnable();
+    return who;
+  }
+
   // The same by who took a node from a list, with the node's ticket: it is the wait that was claimed, or a bug.
   Queue deliver(Ticket ticket) {
     WEFT_SPEC(look().is_wait(ticket), "a node was taken whose wait is over: its ticket was not looked at");
@@ -272,6 +285,15 @@ class TaskWord {
   }
 
  private:
+  // From running to parking with the next ticket.
+  static constexpr std::uint64_t one_parking = (std::uint64_t{1} << TaskMoment::ticket_shift) +
+                                               static_cast<std::uint64_t>(TaskState::parking) -
+                                               static_cast<std::uint64_t>(TaskState::running);
+
+  static std::uint64_t runnable_from(TaskMoment now) {
+    return (now.bits() & (TaskMoment::ticket_mask | TaskMoment::reason_mask)) |
+           static_cast<std::uint64_t>(TaskState::runnable);
+  }
   bool is(TaskState state) const { return mine().state() == state; }
   bool is_over() const { return mine().state() >= TaskState::done; }
   TaskMoment mine() const { return TaskMoment(word_.load(std::memory_order_relaxed)); }

@@ -107,15 +107,19 @@ struct PlainWait {
   FiberCore* self = current_core();
   const FiberCore* root = self->root;
   TaskCore* task = root->task;
-  // relaxed: an alert is raised where it matters
+  // relaxed: an alert is raised where it matters. Who is asked to stop finds out once it is PARKING.
   if (task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 || (self->above() & above_wait) ||
-      !(task->flags & task_registered) || !surely_unasked(*task) || task->scope->deadline_within != seam::no_deadline)
-      [[unlikely]]
+      !(task->flags & task_registered) || task->scope->deadline_within != seam::no_deadline) [[unlikely]]
     return {};
   return {self, task};
 }
 // Parks; the word is PARKING.
 WakeReason park_plain(TaskCore& task, FiberCore* self);
+// The same from the start, of who waits in `list` for what goes through `slot`. The object's lock is held, and let go
+// here. Raises what there is to raise. Done: data, closed. Not done, and nothing is published any more: `none`, if it
+// is no plain wait and nothing has been tried, or another reason.
+[[gnu::noinline]] WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const char* kind,
+                                         const void* object, const TaskCore* last_seen);
 
 template <Waitable W>
 [[gnu::noinline]] WaitEnd park_by_rounds(W& waitable, WaitRound round) {

@@ -65,6 +65,13 @@ class WaitListOf {
     tail_ = &node;
   }
 
+  // PARKING, and linked as the youngest, under the object's lock, after a look that found nothing.
+  void park(Node& node, Task& task) {
+    node.task = &task;
+    node.ticket = task.word.begin_park();
+    push(node);
+  }
+
   // Before all others: it was at the head already, and what woke it was gone again.
   void push_front(Node& node) {
     node.prev = nullptr;
@@ -89,7 +96,11 @@ class WaitListOf {
   // The oldest wait that is still open is now the caller's to end, its node taken out; null if there is none.
   Node* claim_first(WakeReason reason) {
     while (Node* oldest = head_) {
-      if (Node* node = claim(*oldest, reason)) return node;
+      Node* next = oldest->next;
+      head_ = next;
+      (next != nullptr ? next->prev : tail_) = nullptr;
+      oldest->linked = false;
+      if (Node* node = claim_out(*oldest, reason)) return node;
     }
     return nullptr;
   }
@@ -97,13 +108,17 @@ class WaitListOf {
   // This one. Null: its wait was over; it is out, too [LIST-4].
   Node* claim(Node& node, WakeReason reason) {
     remove(node);
+    return claim_out(node, reason);
+  }
+
+ private:
+  Node* claim_out(Node& node, WakeReason reason) {
     // [LP wait claimed] under the object's lock; the claim's own order is the word's
     if (node.task->word.claim(node.ticket, reason) != TaskWord::Claimed::yes) return nullptr;
     if (node.winner != nullptr) *node.winner = &node;
     return &node;
   }
 
- private:
   seam::Guessed<Node*> head_ = nullptr;
   Node* tail_ = nullptr;
 };

@@ -18,9 +18,7 @@ class WaitSpotOf {
   // Under the object's lock: PARKING, and linked.
   void park_in(WaitListOf<Task>& list, Task& me) {
     claimed_ = nullptr;
-    node.task = &me;
-    node.ticket = me.word.begin_park();
-    list.push(node);
+    list.park(node, me);
   }
   bool claimed() const { return claimed_ != nullptr; }
 
