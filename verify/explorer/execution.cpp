@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "explorer/execution.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <new>
 
 #include "weft/detail/assert.hpp"
@@ -42,10 +40,6 @@ class Inside {
 
 struct CheckFailed {};
 
-// Upper half of a shown word that stands for a place in a named object.
-constexpr std::uint64_t named_word = 0xADD0'0000'0000'0000U;
-constexpr std::uint64_t named_word_mask = 0xFFFF'0000'0000'0000U;
-
 constexpr bool acquires(std::memory_order order) {
   return order == std::memory_order_acquire || order == std::memory_order_consume ||
          order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
@@ -53,55 +47,7 @@ constexpr bool acquires(std::memory_order order) {
 constexpr bool releases(std::memory_order order) {
   return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
-constexpr bool waits_politely(Op op) {
-  return op == Op::pause || op == Op::yield || op == Op::sleep;
-}
-
-// Operations after which the thread's own earlier stores are visible to all.
-constexpr bool drains(const Access& access, bool asymmetric) {
-  switch (access.op) {
-    case Op::light_fence:
-      return !asymmetric;
-    case Op::begin:
-    case Op::load:
-    case Op::futex_sleep:
-    case Op::pause:
-      return false;
-    case Op::store:
-    case Op::fence:
-      return access.order == std::memory_order_seq_cst;
-    default:
-      return true;
-  }
-}
-
 }  // namespace
-
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::passed:
-      return "passed";
-    case Verdict::assertion:
-      return "assertion";
-    case Verdict::race:
-      return "data race";
-    case Verdict::deadlock:
-      return "deadlock";
-    case Verdict::livelock:
-      return "livelock?";
-    case Verdict::exception:
-      return "exception";
-    case Verdict::misuse:
-      return "misuse";
-    case Verdict::crash:
-      return "crash";
-    case Verdict::nondeterministic:
-      return "scenario is not deterministic";
-    case Verdict::replay_diverged:
-      return "replay diverged";
-  }
-  return "?";
-}
 
 Execution::~Execution() {
   give_up_threads();
@@ -246,160 +192,6 @@ void Execution::fail(Verdict verdict, std::string message) {
 
 void Execution::crash(const char* signal) {
   if (current_ != nullptr) fail(Verdict::crash, current_->name + " crashed: " + signal);
-}
-
-bool Execution::runnable(const LogicalThread& thread) const {
-  if (thread.finished || thread.sleeping) return false;
-  if (thread.pending.op == Op::lock) {
-    return static_cast<const std::atomic<std::uint32_t>*>(thread.pending.object)->load(std::memory_order_relaxed) == 0;
-  }
-  if (thread.pending.op == Op::join) {
-    const auto* target = static_cast<const LogicalThread*>(thread.pending.object);
-    return target->finished && target->buffer.empty();
-  }
-  return true;
-}
-
-// A store reaching memory can be told from one that reaches it later only by a thread that is about to look there, or
-// that waits in a loop and may look anywhere next. So only then is it a choice.
-bool Execution::awaited(const LogicalThread& thread) const {
-  if (thread.buffer.empty()) return false;
-  for (std::size_t i = 0; i < live_; ++i) {
-    const LogicalThread& other = *threads_[i];
-    if (&other == &thread || other.finished) continue;
-    if (other.paused) return true;
-    for (const BufferedStore& store : thread.buffer) {
-      if (store.object == other.pending.object) return true;
-    }
-  }
-  return false;
-}
-
-// The running thread first, then the others by age: the first entry is always "no preemption".
-void Execution::build_menu() {
-  menu_.clear();
-  const bool current_goes_on = current_ != nullptr && runnable(*current_) && !current_->paused;
-  const auto offer = [&](const LogicalThread& thread) {
-    if (!runnable(thread) || (thread.paused && !news_for(thread))) return;
-    const auto id = static_cast<std::uint8_t>(thread.id);
-    const std::uint8_t cost = current_goes_on && &thread != current_ ? 1 : 0;
-    menu_.push_back({{id, Variant::run}, cost, 0});
-    if (limits_.delays > 0 && thread.pending.op == Op::store && thread.buffer.empty() &&
-        thread.pending.order != std::memory_order_seq_cst) {
-      menu_.push_back({{id, Variant::delayed}, cost, 1});
-    }
-    if (limits_.spurious && thread.pending.op == Op::compare_exchange_weak) {
-      menu_.push_back({{id, Variant::spurious}, static_cast<std::uint8_t>(cost + 1), 0});
-    }
-  };
-  if (current_goes_on) offer(*current_);
-  for (std::size_t i = 0; i < live_; ++i) {
-    if (threads_[i].get() != current_) offer(*threads_[i]);
-  }
-  if (current_ != nullptr && !current_goes_on) offer(*current_);
-  for (std::size_t i = 0; i < live_; ++i) {
-    if (menu_.empty() ? !threads_[i]->buffer.empty() : awaited(*threads_[i])) {
-      menu_.push_back({{static_cast<std::uint8_t>(i), Variant::flush}, 0, 0});
-    }
-  }
-  if (!menu_.empty()) {
-    // Others could go on, yet time may pass and kernels may wake for nothing.
-    for (std::size_t i = 0; i < live_; ++i) {
-      if (!threads_[i]->sleeping) continue;
-      const auto id = static_cast<std::uint8_t>(i);
-      if (threads_[i]->deadline != std::numeric_limits<std::int64_t>::max()) {
-        menu_.push_back({{id, Variant::timeout}, 1, 0});
-      }
-      if (limits_.spurious) menu_.push_back({{id, Variant::spurious}, 1, 0});
-    }
-    return;
-  }
-  // Nothing can go on by itself: the earliest deadline passes.
-  const LogicalThread* earliest = nullptr;
-  for (std::size_t i = 0; i < live_; ++i) {
-    const LogicalThread& thread = *threads_[i];
-    if (!thread.sleeping || thread.deadline == std::numeric_limits<std::int64_t>::max()) continue;
-    if (earliest == nullptr || thread.deadline < earliest->deadline) earliest = &thread;
-  }
-  if (earliest != nullptr) {
-    menu_.push_back({{static_cast<std::uint8_t>(earliest->id), Variant::timeout}, 0, 0});
-    return;
-  }
-  // Only threads that wait politely are left: in turn, starting behind the running one [EXE-2].
-  const std::size_t first = current_ == nullptr ? 0 : current_->id + 1;
-  for (std::size_t i = 0; i < live_; ++i) {
-    const LogicalThread& thread = *threads_[(first + i) % live_];
-    if (!runnable(thread)) continue;
-    menu_.push_back({{static_cast<std::uint8_t>(thread.id), Variant::run}, 0, 0});
-    return;
-  }
-}
-
-void Execution::schedule(Coroutine& from) {
-  for (;;) {
-    build_menu();
-    if (menu_.empty()) {
-      const bool all_finished = std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(live_),
-                                            [](const auto& thread) { return thread->finished; });
-      if (!all_finished) {
-        verdict_ = Verdict::deadlock;
-        message_ = report_deadlock();
-      }
-    } else if (actions_.size() >= limits_.steps) {
-      verdict_ = Verdict::livelock;
-      message_ = "no end after " + std::to_string(actions_.size()) + " steps";
-    } else if (const auto action = strategy_->choose(actions_.size(), menu_)) {
-      take(*action);
-      if (action->variant == Variant::flush) continue;
-      if (&current_->coroutine != &from) Coroutine::switch_to(from, current_->coroutine);
-      return;
-    } else {
-      verdict_ = Verdict::replay_diverged;
-      message_ = "the recorded choice is not on offer at step " + std::to_string(actions_.size() + 1);
-    }
-    if (&from != &main_) Coroutine::switch_to(from, main_);
-    return;
-  }
-}
-
-void Execution::take(const Action& action) {
-  actions_.push_back(action);
-  if (action.variant == Variant::flush) {
-    flush_one(*threads_[action.thread]);
-  } else {
-    perform(action);
-  }
-}
-
-void Execution::perform(const Action& action) {
-  LogicalThread& thread = *threads_[action.thread];
-  thread.variant = action.variant;
-  if (thread.paused) thread.looked = changes_ - thread.own_changes;
-  thread.paused = false;
-  if (action.variant == Variant::timeout) now_ = std::max(now_, thread.deadline);
-  if (waits_politely(thread.pending.op)) now_ += 1'000;
-  if (thread.pending.op == Op::heavy_fence && limits_.asymmetric) {
-    for (std::size_t i = 0; i < live_; ++i) drain(*threads_[i]);
-  } else if (drains(thread.pending, limits_.asymmetric)) {
-    drain(thread);
-  }
-  Event event;
-  event.action = action;
-  event.op = thread.pending.op;
-  event.order = thread.pending.order;
-  event.pointer = thread.pending.pointer;
-  if (thread.pending.op == Op::join) {
-    event.after = static_cast<const LogicalThread*>(thread.pending.object)->id;
-  } else if (thread.pending.object != nullptr) {
-    event.object = static_cast<std::int32_t>(locate(thread.pending.object));
-  }
-  events_.push_back(event);
-  current_ = &thread;
-}
-
-// Somebody else changed something since the paused thread began the look that ended in this pause.
-bool Execution::news_for(const LogicalThread& thread) const {
-  return changes_ - thread.own_changes != thread.looked;
 }
 
 void Execution::changed(LogicalThread& by) {
@@ -605,129 +397,6 @@ void Execution::plain_access(const void* object, bool write) {
   } else {
     location.reads.set(self.id, self.clock[self.id]);
   }
-}
-
-std::string Execution::name_of(std::int32_t label) const {
-  if (label < 0) return "";
-  const auto* address = static_cast<const char*>(locations_[static_cast<std::size_t>(label)].address);
-  for (const World::Name& name : names_) {
-    if (address < name.begin || address >= name.begin + name.size) continue;
-    const auto offset = address - name.begin;
-    return offset == 0 ? name.label : name.label + "+" + std::to_string(offset);
-  }
-  return "object " + std::to_string(label + 1);
-}
-
-std::string Execution::value_text(std::uint64_t value, bool pointer) const {
-  if (pointer) return value == 0 ? "null" : "&" + name_of(static_cast<std::int32_t>(value - 1));
-  if (value < 100'000) return std::to_string(value);
-  if ((value & named_word_mask) == named_word && ((value >> 32U) & 0xFFFFU) < names_.size()) {
-    const auto offset = value & 0xFFFF'FFFFU;
-    return "&" + names_[(value >> 32U) & 0xFFFFU].label + (offset == 0 ? "" : "+" + std::to_string(offset));
-  }
-  if (static_cast<std::int64_t>(value) < 0 && static_cast<std::int64_t>(value) > -100'000) {
-    return std::to_string(static_cast<std::int64_t>(value));
-  }
-  char hex[20];
-  std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(value));
-  return hex;
-}
-
-std::string Execution::describe(const Event& event) const {
-  if (event.action.variant == Variant::flush)
-    return "  its delayed store to " + name_of(event.object) + " reaches memory";
-  std::string text(to_string(event.op));
-  if (event.op == Op::start || event.op == Op::join) return text + " " + thread_name(event.after);
-  if (event.op == Op::sleep) return text + " " + std::to_string(event.after) + " ns";
-  if (event.op == Op::futex_sleep) {
-    text = event.action.variant == Variant::timeout    ? "deadline passes at "
-           : event.action.variant == Variant::spurious ? "wakes for no reason at "
-                                                       : "wakes at ";
-    return text + name_of(event.object);
-  }
-  if (event.object >= 0) text += " " + name_of(event.object);
-  const bool pointer = event.pointer;
-  switch (event.op) {
-    case Op::load:
-      text += " = " + value_text(event.before, pointer);
-      break;
-    case Op::store:
-      text += " := " + value_text(event.after, pointer);
-      if (event.action.variant == Variant::delayed) text += ", delayed";
-      break;
-    case Op::lock:
-    case Op::unlock:
-    case Op::pause:
-    case Op::yield:
-    case Op::begin:
-    case Op::light_fence:
-    case Op::heavy_fence:
-      return text;
-    case Op::try_lock:
-      return text + (event.wrote ? ", taken" : ", held by another");
-    case Op::fence:
-      break;
-    case Op::futex_wait:
-      return text + " = " + value_text(event.before, false) + ", expected " + value_text(event.after, false) +
-             (event.before == event.after ? ", goes to sleep" : ", changed");
-    case Op::futex_wake:
-      return text + ", woke " + std::to_string(event.after);
-    case Op::compare_exchange:
-    case Op::compare_exchange_weak:
-      text += event.wrote ? " " + value_text(event.before, pointer) + " -> " + value_text(event.after, pointer)
-                          : " failed, found " + value_text(event.before, pointer);
-      if (event.action.variant == Variant::spurious) text += ", spuriously";
-      break;
-    default:
-      text += " " + value_text(event.before, pointer) + " -> " + value_text(event.after, pointer);
-  }
-  return text + " (" + std::string(to_string(event.order)) + ")";
-}
-
-std::string Execution::describe() const {
-  std::size_t widest = 0;
-  for (std::size_t i = 0; i < live_; ++i) widest = std::max(widest, threads_[i]->name.size());
-  std::string text;
-  std::size_t step = 0;
-  constexpr std::size_t head = 100;
-  constexpr std::size_t tail = 100;
-  for (const Event& event : events_) {
-    ++step;
-    if (step > head && step + tail <= events_.size()) {
-      if (step == head + 1)
-        text += "       ... " + std::to_string(events_.size() - head - tail) + " steps left out ...\n";
-      continue;
-    }
-    const std::string number = std::to_string(step);
-    const std::string& name = thread_name(event.action.thread);
-    text += std::string(number.size() < 5 ? 5 - number.size() : 0, ' ') + number + "  " + name +
-            std::string(widest - name.size() + 2, ' ') + describe(event) + "\n";
-  }
-  return text;
-}
-
-std::string Execution::waits_for(const LogicalThread& thread) const {
-  const auto entry = location_of_.find(thread.pending.object);
-  const std::string object =
-      entry == location_of_.end() ? "an object" : name_of(static_cast<std::int32_t>(entry->second));
-  if (thread.sleeping) return "sleeps on futex " + object;
-  if (thread.pending.op == Op::lock) {
-    const int owner = entry == location_of_.end() ? -1 : locations_[entry->second].owner;
-    return "waits for lock " + object +
-           (owner < 0 ? "" : ", held by " + threads_[static_cast<std::size_t>(owner)]->name);
-  }
-  if (thread.pending.op == Op::join) {
-    return "waits for the end of " + static_cast<const LogicalThread*>(thread.pending.object)->name;
-  }
-  return "is stuck before " + std::string(to_string(thread.pending.op));
-}
-
-std::string Execution::report_deadlock() const {
-  std::string text = "nobody can go on";
-  for (std::size_t i = 0; i < live_; ++i) {
-    if (!threads_[i]->finished) text += "; " + threads_[i]->name + " " + waits_for(*threads_[i]);
-  }
-  return text;
 }
 
 void check(bool condition, const char* message) {

@@ -97,6 +97,13 @@ class Execution {
   bool in_thread() const { return current_ != nullptr; }
 
  private:
+  // Upper half of a shown word that stands for a place in a named object.
+  static constexpr std::uint64_t named_word = 0xADD0'0000'0000'0000U;
+  static constexpr std::uint64_t named_word_mask = 0xFFFF'0000'0000'0000U;
+  static constexpr bool waits_politely(hook::Op op) {
+    return op == hook::Op::pause || op == hook::Op::yield || op == hook::Op::sleep;
+  }
+
   struct BufferedStore {
     void* object;
     std::array<std::byte, 8> bytes;
