@@ -241,8 +241,9 @@ template <bool Plain>
   TaskCore* task = self->root->task;
   ++worker.counters.yields;
   const Entry next = next_of<Plain>(worker);
-  if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check)
-    return;  // nobody else, no full look due
+  if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check &&
+      (worker.steals || worker.runtime->global.empty()))  // under the global policy all others stand there
+    return;                                               // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
   worker.left = Left::yields(*task);

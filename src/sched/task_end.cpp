@@ -70,12 +70,15 @@ void report_unobserved(const TaskCore& task, const std::exception_ptr& failure) 
 
 void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
   bool first = false;
+  // Stopped by this nursery itself, for what has failed before: no failure of its own, of a piece of par neither.
+  const Cancelled* cancelled = thrown_as<Cancelled>(failure);
+  const bool stopped = cancelled != nullptr && cancelled->scope() == &nursery.scope;
   {
     const std::lock_guard guard(nursery.scope.lock);
     if (nursery.first == nullptr) {
       nursery.first = std::move(failure);
       first = true;
-    } else if (nursery.first != failure) {
+    } else if (nursery.first != failure && !stopped) {
       try {
         // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a list of exceptions, not one
         if (nursery.others == nullptr) nursery.others = new std::vector<std::exception_ptr>;
