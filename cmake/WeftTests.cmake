@@ -82,6 +82,7 @@ foreach(file IN LISTS files)
 endforeach()
 
 include(WeftPrograms)
+include(WeftMatrix)
 
 # Outside projects that use the library as installed, as a subdirectory, through pkg-config, and shared.
 if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE OR WEFT_COVERAGE OR NOT WEFT_INSTALL)

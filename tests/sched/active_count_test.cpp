@@ -13,7 +13,7 @@ using namespace weft::detail;
 using namespace weft_test;
 
 TEST_CASE("active count: it is the number of workers inside a task [W-079]") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     RuntimeOptions options = with_workers(workers);
     options.sysmon = false;

@@ -30,7 +30,7 @@ using namespace weft_test;
 using namespace std::chrono_literals;
 
 TEST_CASE("blocking: the call runs on another thread, its result comes back, and the worker runs others meanwhile") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     RuntimeOptions options = with_workers(workers);
     options.sysmon = false;  // nobody else helps
@@ -92,7 +92,7 @@ TEST_CASE("blocking: on a plain thread it is just a call") {
 }
 
 TEST_CASE("blocking: a cancelled task does not begin; one that waits gets its result first") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     Runtime runtime(with_workers(workers));
     Pipe pipe;
@@ -124,7 +124,7 @@ TEST_CASE("blocking: a cancelled task does not begin; one that waits gets its re
 }
 
 TEST_CASE("blocking: many calls, more than threads, each with its own result") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     RuntimeOptions options = with_workers(workers);
     options.blocking_threads = 3;
@@ -166,7 +166,7 @@ long patient_read(int fd) {
 }  // namespace
 
 TEST_CASE("blocking: a cancel gets a call out of its system call, a deadline does, too [N-023]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     Runtime runtime(with_workers(count));
     int ends[2];
     REQUIRE(pipe(ends) == 0);

@@ -134,7 +134,7 @@ namespace {
 
 TEST_CASE(
     "dump: the tree of tasks and nurseries, with wait, duration, holder, spawn site and stack across fibers [N-070]") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     RuntimeOptions options = with_workers(workers);
     options.in_place = false;  // the parent parks
@@ -213,7 +213,7 @@ TEST_CASE("dump: a task that runs elsewhere is shown with its stack, taken where
 }
 
 TEST_CASE("dump: tasks that start, park and end meanwhile do not disturb it") {
-  for (const unsigned workers : {1U, 2U, 4U}) {
+  for (const unsigned workers : worker_counts()) {
     CAPTURE(workers);
     Runtime runtime(with_workers(workers));
     std::atomic<bool> stop{false};

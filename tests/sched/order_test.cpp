@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 using namespace weft_test;
 
 TEST_CASE("order: a wake from outside stands in the inbox of its worker, and no thief takes it from there [V-029]") {
+  if (!may_steal()) return;  // the global policy has one queue for everybody
   weft::RuntimeOptions options = workers(2);
   options.sysmon = false;  // which would rescue it once the worker is stuck
   weft::Runtime runtime(options);
@@ -144,6 +145,7 @@ TEST_CASE("order: a stale timer is dropped and counted; a stale entry never gets
 }
 
 TEST_CASE("order: a worker runs what is its own before what is shared [W-121]") {
+  if (!may_steal()) return;  // the global policy has one queue for everybody
   weft::RuntimeOptions options = workers(1);
   options.in_place = false;
   options.sysmon = false;  // it asks a busy worker to look at what is shared
@@ -160,6 +162,7 @@ TEST_CASE("order: a worker runs what is its own before what is shared [W-121]") 
 }
 
 TEST_CASE("order: it takes what is shared before it steals, and sleeps after neither gave anything [W-121]") {
+  if (!may_steal()) return;  // the global policy has one queue for everybody
   weft::RuntimeOptions options = workers(2);
   options.in_place = false;
   options.sysmon = false;
@@ -198,4 +201,29 @@ TEST_CASE("order: it takes what is shared before it steals, and sleeps after nei
   });
   CHECK(trail.substr(0, 5) == "gggss");
   CHECK(sleeps_at_theft == sleeps_before);
+}
+
+TEST_CASE("order: who yields lets the others go on first, each time, under both policies") {
+  for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
+    weft::RuntimeOptions options = workers(1);
+    options.policy = policy;
+    options.sysmon = false;
+    std::string trail;
+    int begun = 0;
+    weft::run(options, [&] {
+      weft::with_nursery([&](weft::Nursery& n) {
+        for (const char letter : {'a', 'b', 'c'})
+          n.start([&, letter] {
+            for (++begun; begun < 3;) weft::yield_now();
+            for (int i = 0; i < 20; ++i) {
+              trail += letter;
+              weft::yield_now();
+            }
+          });
+      });
+    });
+    CAPTURE(trail);
+    CHECK(trail.size() == 60);
+    for (const char* twice : {"aa", "bb", "cc"}) CHECK(trail.find(twice) == std::string::npos);
+  }
 }

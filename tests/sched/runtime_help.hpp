@@ -11,6 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "sched/patience.hpp"
+#include "sched/worker_counts.hpp"
 #include "weft/runtime.hpp"
 
 namespace weft_test {

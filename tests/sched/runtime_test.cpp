@@ -224,7 +224,7 @@ TEST_CASE("runtime: what one run left behind, the next one finishes [N-012]") {
 
 TEST_CASE("shutdown: parked, sleeping, queued and new tasks all end; later spawns are refused [V-088] [B19]") {
   const std::set<std::string> threads = threads_now();
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::Runtime runtime(workers(count));
     std::vector<weft::Task<void>> tasks;
     std::atomic<int> reasons = 0;
@@ -280,7 +280,7 @@ TEST_CASE("shutdown: inside a task it is refused, and the runtime goes on [B19]"
 }
 
 TEST_CASE("shutdown: while another thread is in run it ends that run [B19]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::Runtime runtime(workers(count));
     std::atomic<bool> inside = false;
     weft::CancelReason reason = weft::CancelReason::none;
@@ -302,7 +302,7 @@ TEST_CASE("shutdown: while another thread is in run it ends that run [B19]") {
 }
 
 TEST_CASE("shutdown: with a deadline it names the tasks that refuse [N-025]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::Runtime runtime(workers(count));
     std::atomic<bool> leave = false;
     weft::Task<void> task;

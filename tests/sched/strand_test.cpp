@@ -59,7 +59,7 @@ TEST_CASE("strand: a counter without atomics, a thousand tasks, four workers [N-
 }
 
 TEST_CASE("strand: given up at a wait, so a task may join another of its own strand [HB15]") {
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(workers(count), [] {
       weft::Strand strand;
       std::string order;

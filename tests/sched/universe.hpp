@@ -4,6 +4,7 @@
 //   in_place   the default: a child that its joiner finds runs on the joiner's stack
 //   queued     in_place is off: the joiner parks, a worker takes the child from a queue
 //   stolen     in_place is off, and spawn() does not come back before another worker has begun the child
+// With WEFT_WORKERS and WEFT_POLICY set, which decide for every runtime that leaves them open, only those universes.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "sched/patience.hpp"
+#include "sched/worker_counts.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
@@ -54,10 +56,12 @@ struct Universe {
 };
 
 inline std::vector<Universe> universes() {
+  using Policy = weft::RuntimeOptions::Policy;
   std::vector<Universe> all;
-  for (const unsigned workers : {1U, 2U, 4U, 8U}) {
-    all.push_back({workers, weft::RuntimeOptions::Policy::steal, Mode::in_place});
-    for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
+  for (const unsigned workers : worker_counts()) {
+    for (const auto policy : {Policy::steal, Policy::global}) {
+      if (!leaves_open("WEFT_POLICY", weft::to_string(policy))) continue;
+      if (policy == Policy::steal) all.push_back({workers, policy, Mode::in_place});
       all.push_back({workers, policy, Mode::queued});
       if (workers > 1) all.push_back({workers, policy, Mode::stolen});
     }

@@ -41,7 +41,7 @@ std::chrono::nanoseconds since_start() {
 }  // namespace
 
 TEST_CASE("virtual time: a sleep of an hour takes no time, and the clock says an hour [X-033]") {
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     const auto begun = std::chrono::steady_clock::now();
     weft::run(virtually(count), [] {
       CHECK(since_start() == 0ns);
@@ -59,7 +59,7 @@ TEST_CASE("virtual time: a sleep of an hour takes no time, and the clock says an
 }
 
 TEST_CASE("virtual time: two tasks interleave in the order of their deadlines [X-024]") {
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(virtually(count), [] {
       std::mutex mutex;
       std::string log;
@@ -158,7 +158,7 @@ TEST_CASE("virtual time: timeouts, await_for, channels, select and intervals see
 }
 
 TEST_CASE("virtual time: one who sleeps with a lock held does not stop the clock [N-045]") {
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(virtually(count), [] {
       weft::Mutex mutex;
       std::atomic<int> through{0};
@@ -177,7 +177,7 @@ TEST_CASE("virtual time: one who sleeps with a lock held does not stop the clock
 }
 
 TEST_CASE("virtual time: advance and settle, step by step [N-046]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(virtually(count), [] {
       std::atomic<int> ticks{0};
       weft::Future<void> clock = weft::async([&] {
@@ -201,7 +201,7 @@ TEST_CASE("virtual time: advance and settle, step by step [N-046]") {
 }
 
 TEST_CASE("virtual time: settle waits for all who can run, with a real clock as well [N-046]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(workers(count), [] {
       std::atomic<int> ran{0};
       std::vector<weft::Future<void>> all;
@@ -246,7 +246,7 @@ TEST_CASE("virtual time: it stands while a call outside is under way, or an Exte
 }
 
 TEST_CASE("virtual time: it stands while a thread that has used a primitive runs [HB13] [N-013]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(virtually(count), [] {
       weft::Channel<int> to_task(0);
       weft::Channel<int> to_thread(0);

@@ -549,7 +549,7 @@ TEST_CASE("future: a case of select, won once it has ended, beside a channel and
 
 TEST_CASE("future: many ends meet many selects, and each is won by the one that ended") {
   using namespace weft;
-  for (const unsigned count : {1U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     run(workers(count), [] {
       for (int round = 0; round < 300; ++round) {
         Future<int> a = async([&] {

@@ -183,7 +183,7 @@ TEST_CASE("handle: a result whose destructor waits does no harm when nobody aske
       if (armed) weft::sleep(50us);
     }
   };
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(workers(count), [] {
       for (int round = 0; round < 200; ++round) {
         weft::with_nursery([&](weft::Nursery& n) {

@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 using namespace weft_test;
 
 TEST_CASE("in place: an unstarted child runs on its joiner's stack, and is counted [N-011]") {
+  if (!may_steal()) return;  // the global policy runs nothing in place
   for (const bool allowed : {true, false}) {
     weft::RuntimeOptions options = workers(1);
     options.in_place = allowed;

@@ -574,7 +574,7 @@ TEST_CASE("scope: protect does not keep a cancellation, the next point raises it
 
 TEST_CASE(
     "scope: cancelled a thousand times against everything that wakes, the last word is one of the two [B1] [B16]") {
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::run(workers(count), [] {
       int ended = 0;
       int cancelled = 0;

@@ -53,7 +53,7 @@ bool can_be_sure() {
 // Runs it with 1, 2 and 4 workers; each time run() must throw Deadlock. check(report).
 void dies(const std::function<void()>& body, const std::function<void(const string&)>& check) {
   if (!can_be_sure()) return;
-  for (const unsigned count : {1U, 2U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     INFO("workers: ", count);
     weft::Runtime runtime(workers(count));
     string report;
@@ -412,7 +412,7 @@ TEST_CASE("deadlock: beside a thread that nobody knows it is a maybe: printed on
 // None of these is a deadlock; each outlasts the watch's patience several times.
 
 TEST_CASE("deadlock: no false alarm beside a timer [N-040]") {
-  for (const unsigned count : {1U, 4U}) {
+  for (const unsigned count : worker_counts()) {
     weft::Runtime runtime(workers(count));
     CHECK(runtime.run([] {
       weft::SyncEvent event;

@@ -39,7 +39,7 @@ weft::TaskOptions named(const char* name, std::source_location site = std::sourc
 
 // Both policies, 1 and 4 workers.
 void everywhere(const std::function<void(weft::Runtime&)>& body) {
-  for (const unsigned count : {1U, 4U})
+  for (const unsigned count : worker_counts())
     for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
       INFO("workers: ", count, policy == weft::RuntimeOptions::Policy::steal ? ", steal" : ", global");
       weft::RuntimeOptions options = workers(count);

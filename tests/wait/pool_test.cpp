@@ -193,12 +193,14 @@ TEST_CASE("pool: plain threads take and give back beside tasks [N-013]") {
     runtime.run([&] {
       auto one = pool.take();
       auto other = pool.take();
-      std::atomic<bool> got{false};
+      std::atomic<bool> in_vain{false}, got{false};
       waiting = std::thread([&] {
         CHECK(pool.take_result(weft::now() + 200us).error() == weft::RecvStatus::timed_out);
+        in_vain = true;
         auto taken = pool.take();
         got = true;
       });
+      until([&] { return in_vain.load(); });
       weft::sleep(1ms);
       CHECK_FALSE(got);
       {
