@@ -86,6 +86,11 @@ class Runtime {
   // stderr. Called by the destructor, without a deadline.
   bool shutdown(std::chrono::nanoseconds limit = std::chrono::nanoseconds::max());
 
+  // Raises one interrupt signal in one of its tasks: the first that comes to a suspension point, a resume, a cancel or
+  // a checkpoint() with a fiber above that catches interrupts. N calls raise N. Until then it is pending: it wakes
+  // nobody who waits. From any thread, but no signal handler: that has SignalBell (os_signals.hpp).
+  void interrupt() noexcept;
+
   RuntimeStats stats() const;
   // The same and sysmon's pressure, one "name value" per line; written to stderr at the end with WEFT_STATS=1.
   std::string stats_text() const;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fiber/shared_interrupts.hpp"
 #include "fiber/tool_hooks.hpp"
 #include "weft/detail/fiber_core.hpp"
 
@@ -17,6 +18,8 @@ namespace weft::inline v0::detail {
 
 struct TaskCore;
 struct Failure;  // the trace of the last error that left a fiber on this thread
+
+struct RuntimeInterrupts : SharedInterrupts<FiberCore, alert_runtime> {};
 
 struct Carrier {
   static constexpr std::size_t cache_size = 64;
@@ -30,8 +33,9 @@ struct Carrier {
   std::uint64_t end_id = 0;
   Failure* failure = nullptr;
   void* alt_stack = nullptr;
-  void (*at_end)(Carrier&) = nullptr;  // of the floors above: the thread ends
-  const TaskCore* behalf = nullptr;    // of them, too: the task for which this thread makes a blocking call
+  void (*at_end)(Carrier&) = nullptr;       // of the floors above: the thread ends
+  const TaskCore* behalf = nullptr;         // of them, too: the task for which this thread makes a blocking call
+  RuntimeInterrupts* interrupts = nullptr;  // of the runtime whose worker this thread is
 };
 
 std::uint64_t fresh_id_block(Carrier& carrier);

@@ -14,6 +14,8 @@ FiberCore* deepest(FiberCore* fiber);
 FiberCore* outermost(FiberCore* fiber);
 bool frozen(const FiberCore& fiber);
 const Event& event_of(const FiberCore& core);
+// A fiber that catches interrupts has come to this root: those of the runtime, too, are for it.
+void listen_for_interrupts(FiberCore* root);
 const Event& accept_end(FiberCore* self, FiberCore* fiber);
 void drop_closure_of(FiberCore* fiber);
 // Fills in state, event and failure of a fiber whose body is over because of an exception.

@@ -41,6 +41,12 @@ bool is_root(const FiberCore* core) {
 
 }  // namespace
 
+void listen_for_interrupts(FiberCore* root) {
+  if (root->listens_to != nullptr || of_thread(root)) return;
+  root->listens_to = root->carrier->interrupts;
+  root->listens_to->listen(*root);
+}
+
 FiberCore* outermost(FiberCore* fiber) {
   while (!of_thread(fiber)) {
     FiberCore* parent = fiber->parent;
@@ -123,6 +129,7 @@ void adopt_chain(FiberCore* self, FiberCore* fiber) {
     f->place = place;
   }
   if (place & above_fp) self->root->alert.fetch_or(alert_fp, std::memory_order_relaxed);
+  if (place & above_interrupt) listen_for_interrupts(self->root);
 }
 
 // May `fiber`, a part of the chain that begins with `top`, see the bindings that it shares when `root`'s thread runs
@@ -188,6 +195,19 @@ bool may_be_interrupted(const FiberCore* self) {
     if (fiber->mask.overlaps(sig::interrupt) && !fiber->pass.overlaps(sig::interrupt)) return !open;
   }
   return true;  // nobody catches it: that is an error wherever it stands
+}
+
+// Takes one that is pending, of the task or of its runtime, if it may be raised here. Of the task's a checkpoint takes
+// one that nobody catches, too: that is an error. The runtime's are for who catches them [INT-1].
+bool take_interrupt_here(const FiberCore* self, bool at_checkpoint) {
+  FiberCore* root = self->root;
+  const bool own = interrupted(root);
+  const bool shared = (root->alert.load(std::memory_order_relaxed) & alert_runtime) && root->listens_to->pending(*root);
+  if (!own && !shared) [[likely]]
+    return false;
+  const bool caught = has_catcher(self, sig::interrupt);
+  if (!(caught || (own && at_checkpoint)) || !may_be_interrupted(self)) return false;
+  return (own && take_interrupt(root)) || (shared && caught && root->listens_to->take());
 }
 
 // make_exception_ptr wants a copy; a payload has none.
@@ -284,9 +304,7 @@ const Event& drive(FiberCore* self, FiberCore* fiber, ClaimKind claim, Payload&&
     if (self->depth() >= max_depth && how != deliver_kill)
       refuse(FiberErrc::too_deep, *fiber,
              "is not resumed: resumes are nested beyond the recursion limit (see set_recursion_limit)");
-    if (how != deliver_kill && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
-        may_be_interrupted(self) && take_interrupt(self->root))
-      emit_slow(self, sig::interrupt, Payload(), true);
+    if (how != deliver_kill && take_interrupt_here(self, false)) emit_slow(self, sig::interrupt, Payload(), true);
     if (fiber->root != self->root) check_sharing(self, fiber, how);
   } catch (...) {
     held.give_up();
@@ -462,8 +480,7 @@ bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) 
 
 Payload emit_slow(FiberCore* self, SignalSet bits, Payload&& value, bool from_runtime) {
   if (!from_runtime) check_bits(bits);
-  if (!bits.contains(sig::interrupt) && interrupted(self->root) && has_catcher(self, sig::interrupt) &&
-      may_be_interrupted(self) && take_interrupt(self->root))
+  if (!bits.contains(sig::interrupt) && take_interrupt_here(self, false))
     emit_slow(self, sig::interrupt, Payload(), true);
   const Catch found = find_catcher(self, bits);
   if (!admit(self, found, bits, value)) return {};
@@ -546,8 +563,7 @@ const Event& propagate(Fiber& child) {
 
 void checkpoint() {
   FiberCore* self = current_core();
-  if (interrupted(self->root) && may_be_interrupted(self) && take_interrupt(self->root))
-    emit_slow(self, sig::interrupt, Payload(), true);
+  if (take_interrupt_here(self, true)) emit_slow(self, sig::interrupt, Payload(), true);
 }
 
 Interrupter interrupter() {

@@ -26,6 +26,7 @@ std::uint8_t catches_of(const Mask& mask) {
   std::uint8_t bits = 0;
   if (mask.mask.overlaps(sig::yield | sig::io) && !mask.pass.overlaps(sig::io)) bits |= above_io;
   if (mask.mask.overlaps(sig::wait | sig::await) && !mask.pass.overlaps(sig::wait | sig::await)) bits |= above_wait;
+  if (mask.mask.overlaps(sig::interrupt) && !mask.pass.overlaps(sig::interrupt)) bits |= above_interrupt;
   return bits;
 }
 
@@ -96,6 +97,8 @@ FiberCore* create_core(std::size_t closure_size, std::size_t closure_align, cons
   core->drop = nullptr;
   open_tool_state(core->tools, core->slot);
   if (mask.env != Env::none) inherit_bindings(self, core, mask.env, scoped);
+  if (core->catches & above_interrupt) [[unlikely]]
+    listen_for_interrupts(self->root);
   return core;
 }
 

@@ -56,6 +56,7 @@ FiberCore* create_virtual_core(Carrier& carrier, std::size_t stack_size, void (*
 
 void destroy_virtual_core(Carrier& carrier, FiberCore* core) noexcept {
   const Slot slot = core->slot;
+  if (core->listens_to != nullptr) core->listens_to->forget(*core);  // [INT-3]
   core->claim.give_up_biased();
   close_tool_state(core->tools);
   if (core->pending_trace != nullptr) drop_trace(core);

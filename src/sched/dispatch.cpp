@@ -60,7 +60,7 @@ void run_task(FiberCore* core, TaskCore* task) {
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     refuse_if_forked(*core);
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
-    core->alert.store(core->alert.load(std::memory_order_relaxed) & alert_directed, std::memory_order_relaxed);
+    core->alert.fetch_and(alert_directed | alert_runtime, std::memory_order_relaxed);
   }
   if (core->user_destroy != nullptr) [[unlikely]]
     std::exchange(core->user_destroy, nullptr)(std::exchange(core->user_slot, nullptr));

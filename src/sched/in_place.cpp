@@ -79,7 +79,7 @@ template <Young young>
     return Ran::no;
   // A child starts with the default floating-point words; only switches change them. An interrupt is for who waits: a
   // join is a suspension point wherever the child runs.
-  constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt;
+  constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt | alert_runtime;
   if (root->alert.load(std::memory_order_relaxed) & not_here) [[unlikely]]
     return Ran::no;
   WorkerCore* worker = root->worker;

@@ -68,6 +68,7 @@ class AsWorker {
     worker.loop = current_core();  // not always the root: a fiber may call run
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
+    worker.carrier->interrupts = &worker.runtime->interrupts;
     worker.thread_id.store(sys::gettid(), std::memory_order_relaxed);
     worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
     // It counts from here, not from when it enters its loop: what is launched before may want to move to it.
@@ -85,6 +86,7 @@ class AsWorker {
       if (IdleNode* node = runtime.idle.wake_one(false)) IdleSet::notify(*node);
     }
     while (worker_.core_count > 0) destroy_virtual_core(*worker_.carrier, worker_.cores[--worker_.core_count]);
+    worker_.carrier->interrupts = nullptr;
     give_all_records(&worker_);
     root_->worker = nullptr;
     root_->task = previous_task_;
@@ -483,6 +485,10 @@ bool Runtime::shutdown(std::chrono::nanoseconds limit) {
   }
   core.running.store(false, std::memory_order_release);
   return all_ended;
+}
+
+void Runtime::interrupt() noexcept {
+  core_->interrupts.raise();
 }
 
 const RuntimeOptions& Runtime::options() const {

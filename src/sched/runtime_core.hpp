@@ -63,6 +63,7 @@ struct RuntimeCore final : Io {  // NOLINT(clang-analyzer-optin.performance.Padd
   seam::Atomic<unsigned> next_home{0};           // of pinned tasks from outside
   std::int64_t drain_deadline = seam::no_deadline;
   ScopeCore root_scope;  // of everything
+  RuntimeInterrupts interrupts;
   seam::Atomic<std::uint32_t> detached_failures{0};
   seam::Atomic<SysmonPace> sysmon_pace{SysmonPace::fast};
   seam::Atomic<TaskCore*> main_task{nullptr};  // of run(); changed under deadlock_mutex

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Interrupts: counted per task, seen where the task looks, never by a neighbour.
+// Interrupts: counted per task, seen where the task looks, never by a neighbour; and counted per runtime, for who
+// catches them.
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
@@ -259,4 +261,140 @@ TEST_CASE("interrupt: after the end it does nothing, whatever became of the stac
   late.interrupt();
   late.cancel();
   CHECK(late.join() == 1);
+}
+
+TEST_CASE("interrupt: N of the runtime are N signals in all, in loops that never wait [J-103] [J-104] [INT-1]") {
+  each_universe([](const Universe& u, weft::Runtime& runtime) {
+    runtime.run([&] {
+      std::atomic<int> begun = 0;
+      std::atomic<bool> stop = false;
+      std::atomic<int> seen = 0;
+      const int loops = static_cast<int>(u.workers);
+      weft::with_nursery([&](weft::Nursery& n) {
+        std::vector<weft::Task<void>> all;
+        for (int i = 0; i < loops; ++i) {
+          all.push_back(n.spawn([&] {
+            seen += interrupts_of([&] {
+              ++begun;
+              while (!stop) weft::checkpoint();
+              // Whatever is still pending.
+              for (int j = 0; j < 20; ++j) weft::checkpoint();
+            });
+          }));
+        }
+        std::thread outside([&] {
+          while (begun == 0) std::this_thread::yield();
+          for (int i = 0; i < 10; ++i) runtime.interrupt();
+          stop = true;
+        });
+        weft::shield([&] {
+          for (auto& each : all) each.wait();
+        });
+        outside.join();
+      });
+      CHECK(seen == 10);
+    });
+  });
+}
+
+TEST_CASE("interrupt: of the runtime it is for who catches it, and pending until somebody does [J-103] [INT-1]") {
+  each_universe([](const Universe& u, weft::Runtime& runtime) {
+    runtime.run([&] {
+      for (int i = 0; i < 3; ++i) runtime.interrupt();
+      // Nobody catches it here: nothing happens, at every kind of point.
+      weft::with_nursery([&](weft::Nursery& n) {
+        u.spawn(n, [] {
+           weft::checkpoint();
+           weft::yield_now();
+           weft::sleep(10us);
+           weft::Fiber other([] { weft::checkpoint(); }, weft::SignalSet{weft::sig::error});
+           (void)other.resume();
+           CHECK(other.finished());
+         }).join();
+        // Its own stack, or one that others have used.
+        CHECK(u.spawn(n, [] { return interrupts_of([] { weft::checkpoint(); }); }).join() == 1);
+      });
+      // At a resume, at an emit, at a wait.
+      CHECK(interrupts_of([] {
+              weft::Fiber inner([] {}, weft::SignalSet{weft::sig::error});
+              (void)inner.resume();
+            }) == 1);
+      CHECK(interrupts_of([] { weft::sleep(10us); }) == 1);
+      CHECK(interrupts_of([] {
+              for (int i = 0; i < 100; ++i) weft::checkpoint();
+            }) == 0);
+    });
+  });
+}
+
+TEST_CASE("interrupt: of the runtime it wakes nobody; it is seen by who next runs [HC4]") {
+  each_universe([](const Universe& u, weft::Runtime& runtime) {
+    runtime.run([&] {
+      std::atomic<bool> woken = false;
+      std::atomic<bool> open = false;
+      int seen = 0;
+      auto gate = weft::go([&] { until([&] { return open.load(); }); });
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto sleeper = u.spawn(n, [&] {
+          seen = interrupts_of([&] {
+            gate.wait();
+            woken = true;
+            for (int i = 0; i < 10; ++i) weft::checkpoint();
+          });
+        });
+        until_parked(sleeper);
+        for (int i = 0; i < 3; ++i) runtime.interrupt();
+        weft::sleep(500us);
+        CHECK_FALSE(woken);
+        open = true;
+        sleeper.wait();
+      });
+      CHECK(seen == 3);
+    });
+  });
+}
+
+TEST_CASE("interrupt: of the runtime each is taken once, while stacks that listen come and go [J-103] [INT-3]") {
+  each_universe([](const Universe&, weft::Runtime& runtime) {
+    constexpr int raised = 400;
+    std::atomic<int> left = raised;
+    std::atomic<int> seen = 0;
+    std::thread outside([&] {
+      for (; left > 0; --left) {
+        runtime.interrupt();
+        std::this_thread::yield();
+      }
+    });
+    runtime.run([&] {
+      while (left > 0 || seen < raised) {
+        weft::with_nursery([&](weft::Nursery& n) {
+          for (int i = 0; i < 4; ++i) {
+            // A stack of its own size is not kept for the next.
+            const std::size_t size = i % 2 == 0 ? 64 * 1024 : 1024 * 1024;
+            (void)n.spawn(
+                [&] {
+                  seen += interrupts_of([] {
+                    for (int j = 0; j < 5; ++j) weft::checkpoint();
+                    weft::yield_now();
+                  });
+                },
+                {.stack_size = size});
+          }
+        });
+      }
+    });
+    outside.join();
+    CHECK(seen == raised);
+  });
+}
+
+TEST_CASE("interrupt: of one runtime it is not seen in another [J-103]") {
+  weft::Runtime other(workers(1));
+  other.interrupt();
+  weft::run([] {
+    CHECK(interrupts_of([] {
+            for (int i = 0; i < 10; ++i) weft::checkpoint();
+          }) == 0);
+  });
+  CHECK(other.run([] { return interrupts_of([] { weft::checkpoint(); }); }) == 1);
 }

@@ -51,6 +51,7 @@ namespace detail {
 struct Binding;
 struct Carrier;
 struct LocalNode;
+struct RuntimeInterrupts;
 struct TaskCore;    // src of the floor above: what is scheduled
 struct WorkerCore;  // and who runs it
 
@@ -80,7 +81,7 @@ enum FiberFlag : std::uint8_t {
 };
 
 // What fibers above would do with a request, precomputed at resume.
-enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4 };
+enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4, above_interrupt = 8 };
 
 // Why a root's fibers must take the slow paths.
 enum Alert : std::uint32_t {
@@ -90,6 +91,7 @@ enum Alert : std::uint32_t {
   alert_held = 8,       // lock_check: a std::mutex is held
   alert_forked = 16,    // this is the child of a fork(): nothing may wait any more
   alert_directed = 32,  // a simulation is told of every wait
+  alert_runtime = 64,   // interrupts of the whole runtime are pending, and somebody may catch them here
 };
 
 // Where a fiber stands, in one word that resume can compare: the number of its root, its depth below it, and Above.
@@ -150,9 +152,12 @@ struct alignas(64) FiberCore {
   void* pending_trace = nullptr;
   std::uint32_t fp_words[2] = {};
   std::uint32_t swallowed_yields = 0;
-  LocalNode* locals = nullptr;           // roots only: TaskLocal values of the tasks that run here
-  std::uint32_t open_scopes = 0;         // nurseries, timeouts and shields that its frames have open
-  seam::Atomic<std::uint32_t> owner{0};  // 1 + the worker on it; for spec assertions only
+  LocalNode* locals = nullptr;              // roots only: TaskLocal values of the tasks that run here
+  std::uint32_t open_scopes = 0;            // nurseries, timeouts and shields that its frames have open
+  seam::Atomic<std::uint32_t> owner{0};     // 1 + the worker on it; for spec assertions only
+  RuntimeInterrupts* listens_to = nullptr;  // virtual cores only, as the next two: shared_interrupts.hpp
+  FiberCore* listens_next = nullptr;
+  FiberCore** listens_prev = nullptr;
   void* user_slot = nullptr;
   void (*user_destroy)(void*) = nullptr;
   Slot slot;
