@@ -40,7 +40,8 @@ class Nursery {
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // A child, newest first. Also from a child of this nursery. Throws RuntimeError (no_memory) when there
+  // A child, newest first. By the body and by every task below it, also by a thread for which the body waits; refused
+  // to other tasks (not_in_task): they race with its end. Throws RuntimeError (no_memory) when there
   // is no memory for its record, std::bad_alloc when there is none for its closure. For its stack there may be none
   // when it begins: then it has failed (TaskOptions::apart).
   template <class F>

@@ -38,7 +38,8 @@ const char* to_string(WaitOutcome outcome);
 class Unparker {
  public:
   Unparker() = default;
-  // After storing the flag. Any thread, not a signal handler: that has SignalBell (os_signals.hpp).
+  // After storing the flag. Of a task that does not wait it ends the next park_if, at once and once, however often it
+  // was called. Any thread, not a signal handler: that has SignalBell (os_signals.hpp).
   void unpark() const;
 
  private:

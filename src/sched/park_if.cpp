@@ -21,9 +21,7 @@ const char* to_string(WaitOutcome outcome) {
 
 void Unparker::unpark() const {
   if (task_ == nullptr || task_->id != id_) return;
-  seam::fence(std::memory_order_seq_cst);  // the flag before the look; pairs with park_if's
-  const TaskMoment now = task_->word.look();
-  if (now.state() == TaskState::parking) wake_task(task_, now.ticket(), WakeReason::flag);
+  UnparkLatch::unpark(*task_, [this](Ticket ticket) { wake_task(task_, ticket, WakeReason::flag); });
 }
 
 Unparker unparker() {
@@ -35,7 +33,7 @@ namespace {
 
 WaitOutcome park(const std::atomic<std::uint32_t>& flag, std::uint32_t expected, std::int64_t deadline, Raise raise) {
   const WaitInfo info{"park_if", &flag, nullptr};
-  return park_while([&] { return flag.load(std::memory_order_acquire) == expected; }, info, deadline, raise);
+  return park_unless_unparked([&] { return flag.load(std::memory_order_acquire) == expected; }, info, deadline, raise);
 }
 
 }  // namespace

@@ -41,4 +41,13 @@ WaitOutcome park_while(F&& unchanged, const WaitInfo& info, std::int64_t deadlin
   }
 }
 
+// The same, also ended by an unpark that came before it began [UNP-1].
+template <class F>
+WaitOutcome park_unless_unparked(F&& unchanged, const WaitInfo& info, std::int64_t deadline, Raise raise) {
+  auto& life = task_here()->life;
+  const WaitOutcome outcome = park_while([&] { return unchanged() && !UnparkLatch::set(life); }, info, deadline, raise);
+  const bool unparked = UnparkLatch::clear(life);  // [UNP-2]
+  return unparked && outcome != WaitOutcome::cancelled && unchanged() ? WaitOutcome::woken : outcome;
+}
+
 }  // namespace weft::inline v0::detail

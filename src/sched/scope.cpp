@@ -142,7 +142,7 @@ void request_scope(ScopeCore& scope, CancelReason reason) {
 void request_task(TaskCore& task, CancelReason reason) {
   std::uint32_t life = task.life.load(std::memory_order_relaxed);
   do {
-    if ((life & life_ended) || life >> life_cancel_shift != 0) return;  // over, or asked before
+    if ((life & life_ended) || cancel_in(life) != CancelReason::none) return;  // over, or asked before
   } while (!task.life.compare_exchange_weak(
       life, life | life_asking | static_cast<std::uint32_t>(reason) << life_cancel_shift, std::memory_order_acq_rel,
       std::memory_order_relaxed));
@@ -205,25 +205,36 @@ std::int64_t deadline_around(const TaskCore& task) {
 
 namespace {
 
-// How often Cancelled of a scope was raised in a task that does not own it: a nursery's child. There is no room for it
-// in a scope that many are in; a place that two share counts for neither, and nothing is reported too often.
-class RaisedCounts {
- public:
-  unsigned count(const TaskCore& task, const void* scope) {
-    const std::uint64_t key = ((task.id * 0x9e3779b97f4a7c15U) ^ reinterpret_cast<std::uintptr_t>(scope)) << 8;
-    seam::Atomic<std::uint64_t>& place = places_[task.id % std::size(places_)];
-    // relaxed: a number by and for one task
-    const std::uint64_t old = place.load(std::memory_order_relaxed);
-    const std::uint64_t times =
-        (old & ~std::uint64_t{0xff}) == key ? std::min<std::uint64_t>((old & 0xff) + 1, 0xff) : 1;
-    place.store(key | times, std::memory_order_relaxed);
-    return static_cast<unsigned>(times);
-  }
+constexpr unsigned raised_bits = 2;
+constexpr std::uint32_t most_raised = 3;
 
- private:
-  seam::Atomic<std::uint64_t> places_[256] = {};
-};
-RaisedCounts raised_counts;
+// Who asks a task from outside, as a number that is nobody else's as long as it lives: how far out it stands.
+std::uint32_t place_of(const TaskCore& task, const CancelView& view) {
+  constexpr std::uint32_t farthest = 0xffff >> raised_bits;
+  if (view.scope == &task) return 0;
+  std::uint32_t place = 1;
+  for (const ScopeCore* scope = task.birth; scope != nullptr && scope != view.core; scope = scope->parent) {
+    if (scope->owner == view.scope) return std::min(place + 1, farthest);  // by its handle
+    place += 2;
+  }
+  return std::min(place, farthest);
+}
+
+// How often Cancelled was raised in this task by who asks it now, up to 4. Only the outermost asker is heard, and each
+// asks until the task has ended: so there is never one to go back to.
+unsigned count_raised(TaskCore& task, const CancelView& view) {
+  const std::uint32_t place = place_of(task, view);
+  std::uint32_t life = task.life.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::uint32_t before = life >> life_raised_shift;
+    const std::uint32_t times = before >> raised_bits == place ? (before & most_raised) : 0;
+    const std::uint32_t now = place << raised_bits | std::min(times + 1, most_raised);
+    const std::uint32_t rest = life & ((1U << life_raised_shift) - 1);
+    // relaxed: a number by and for this task
+    if (task.life.compare_exchange_weak(life, now << life_raised_shift | rest, std::memory_order_relaxed))
+      return times + 1;
+  }
+}
 
 void name_task(TextWriter& out, const TaskCore& task) {
   out.text("task ").unsigned_decimal(task.id);
@@ -251,7 +262,7 @@ bool tell_cancelled(const std::type_info* type) {
 void raise_cancelled(TaskCore& task, const CancelView& view) {
   set_error_teller(tell_cancelled);
   const bool own = view.core != nullptr && view.core->owner == &task;
-  if ((own ? ++view.core->raised : raised_counts.count(task, view.scope)) == 3) {
+  if ((own ? ++view.core->raised : count_raised(task, view)) == 3) {
     char buffer[512];
     TextWriter out(buffer);
     out.text("weft: ");

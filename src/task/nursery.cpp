@@ -31,10 +31,30 @@ std::exception_ptr take_failures(NurseryCore& nursery) {
   return std::move(nursery.first);
 }
 
-// Whoever spawns in it from now on, the owner too, comes by spawn_apart and is refused there: as long as its place on
-// the stack is nobody else's.
+// From now on whoever spawns in it, the owner too, comes by spawn_apart and is refused there.
 void end_nursery(NurseryCore& nursery) {
   close_scope(nursery.scope, std::exchange(nursery.owner, nullptr), nursery.here);
+}
+
+// The body, or a task below it? So it is as long as this answers yes. Only what is around the spawner is looked at, and
+// of the nursery its address: it may be gone.
+bool stands_in(const TaskCore& spawner, const NurseryCore& nursery) {
+  for (const ScopeCore* scope = spawner.scope; scope != nullptr; scope = scope->parent)
+    if (scope == &nursery.scope) return true;
+  return false;
+}
+
+// A thread outside is around nothing: for it the body must wait. That one has ended is seen for as long as its place on
+// the stack is nobody else's; a Nursery lies there itself, so that its user reads what is gone before we do.
+bool takes_children(const TaskCore* spawner, const NurseryCore& nursery) {
+  if (spawner != nullptr && !(spawner->flags & task_thread)) return stands_in(*spawner, nursery);
+  return nursery.owner != nullptr;
+}
+
+[[noreturn]] void refuse_child(TaskCore* task, const char* why) {
+  abandon_task(task);
+  drop_handle(task);
+  throw RuntimeError(RuntimeErrc::not_in_task, why);
 }
 
 }  // namespace
@@ -89,23 +109,16 @@ Binding* snapshot_bindings() {
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
   may_spawn(task);
-  if (nursery.owner == nullptr) {
-    abandon_task(task);
-    drop_handle(task);
-    throw RuntimeError(RuntimeErrc::not_in_task,
-                       "spawn in a nursery that has ended: a child is spawned by the body, by another child, or by "
-                       "somebody for whom the body waits");
-  }
+  if (!takes_children(this_task(), nursery))
+    refuse_child(task,
+                 "spawn in a nursery that has ended, or that is not around the task that spawns: a child is spawned by "
+                 "the body, by another child or what that spawned, or by a thread for which the body waits");
   auto* worker = static_cast<Worker*>(this_worker());
   // From a thread outside: not by way of the owner, which may be moving to another worker just now.
   RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;
-  if (runtime == nullptr) {
-    abandon_task(task);
-    drop_handle(task);
-    throw RuntimeError(
-        RuntimeErrc::not_in_task,
-        "spawn in a nursery of a plain thread: nobody would run the child; open the nursery inside weft::run");
-  }
+  if (runtime == nullptr)
+    refuse_child(task,
+                 "spawn in a nursery of a plain thread: nobody would run the child; open the nursery inside weft::run");
   task->bindings = snapshot_bindings();
   task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
   // [NUR-2]

@@ -47,25 +47,54 @@ TEST_CASE("park: an unpark before the stack is left ends the wait at once, and t
     const weft::Unparker me = weft::unparker();
     weft::detail::TaskCore& self = *weft::detail::task_here();
     const weft::detail::WaitInfo info{"park_if", nullptr, nullptr};
-    // Looks at a flag that never changes; its look after PARKING unparks, twice.
-    int unparked = 0;
-    const auto unchanged = [&] {
-      if (self.word.look().state() == weft::detail::TaskState::parking && unparked < 2) {
-        for (; unparked < 2; ++unparked) me.unpark();
-      }
-      return true;
-    };
-    const weft::RuntimeStats before = runtime.stats();
-    CHECK(weft::detail::park_while(unchanged, info, weft::seam::no_deadline, weft::detail::Raise::yes) ==
-          WaitOutcome::woken);
-    CHECK(unparked == 2);
-    CHECK(runtime.stats().parks == before.parks);
-    CHECK(runtime.stats().parks_avoided == before.parks_avoided + 1);
-    // Nothing of it is left for the next one, which sleeps.
-    Flag never{0};
-    CHECK(weft::park_if_for(never, 0, 1ms) == WaitOutcome::timed_out);
-    CHECK(runtime.stats().parks == before.parks + 1);
-    CHECK(runtime.stats().parks_avoided == before.parks_avoided + 1);
+    for (const int times : {1, 2}) {
+      CAPTURE(times);
+      // Looks at a flag that never changes; its look after PARKING unparks.
+      int unparked = 0;
+      const auto unchanged = [&] {
+        if (self.word.look().state() == weft::detail::TaskState::parking)
+          for (; unparked < times; ++unparked) me.unpark();
+        return true;
+      };
+      const weft::RuntimeStats before = runtime.stats();
+      CHECK(weft::detail::park_unless_unparked(unchanged, info, weft::seam::no_deadline, weft::detail::Raise::yes) ==
+            WaitOutcome::woken);
+      CHECK(unparked == times);
+      CHECK(runtime.stats().parks == before.parks);
+      // Nothing of it is left for the next one, which sleeps.
+      Flag never{0};
+      CHECK(weft::park_if_for(never, 0, 1ms) == WaitOutcome::timed_out);
+      CHECK(runtime.stats().parks == before.parks + 1);
+    }
+  });
+}
+
+TEST_CASE("park: an unpark before the wait ends that at once, once, however many they were [V-040] [V-043] [UNP-1]") {
+  in_each_universe([](const Universe& u) {
+    for (const int times : {1, 2, 7}) {
+      Flag never{0};
+      const auto unparked_before = [&](const auto& unpark) {
+        for (int i = 0; i < times; ++i) unpark();
+        CHECK(weft::park_if(never, 0) == WaitOutcome::woken);
+        CHECK(weft::park_if_for(never, 0, 200us) == WaitOutcome::timed_out);
+        // In each form of the wait.
+        unpark();
+        CHECK(weft::park_if_for(never, 0, 1h) == WaitOutcome::woken);
+        unpark();
+        CHECK(weft::park_if_result(never, 0, std::chrono::steady_clock::time_point::max()) == WaitOutcome::woken);
+        // One whose flag has changed uses it up as well.
+        unpark();
+        CHECK(weft::park_if(never, 1) == WaitOutcome::changed);
+        CHECK(weft::park_if_for(never, 0, 200us) == WaitOutcome::timed_out);
+      };
+      unparked_before([me = weft::unparker()] { me.unpark(); });
+      // By a child, a plain thread, and of a plain thread.
+      weft::with_nursery([&](weft::Nursery& n) {
+        unparked_before([&, me = weft::unparker()] { u.spawn(n, [&] { me.unpark(); }).join(); });
+      });
+      unparked_before([me = weft::unparker()] { std::thread([&] { me.unpark(); }).join(); });
+      std::thread([&] { unparked_before([me = weft::unparker()] { me.unpark(); }); }).join();
+    }
   });
 }
 
@@ -231,7 +260,7 @@ TEST_CASE("park: another task runs on the one worker while the first is parked [
 }
 
 TEST_CASE("park: who is blocked shows PARKED, and its saved stack pointer stands still while others run [V-014]") {
-  for (const unsigned count : {1U, 2U}) {
+  for (const unsigned count : worker_counts()) {
     weft::Runtime runtime(workers(count));
     runtime.run([&] {
       Flag flag{0};
@@ -392,35 +421,4 @@ TEST_CASE("park: sums are exact with random delays, eight workers on whatever th
     });
   });
   for (const Pair& pair : all) CHECK(pair.sum == std::uint64_t{rounds} * (rounds + 1) / 2);
-}
-
-TEST_CASE("nursery: a spawn in one that has ended is refused, by its owner and by a thread [HC9]") {
-  for (const unsigned count : {1U, 2U}) {
-    weft::Runtime runtime(workers(count));
-    runtime.run([&] {
-      bool ran = false;
-      weft::detail::NurseryCore core;
-      weft::detail::open_nursery(core, {});
-      weft::Nursery nursery(core);
-      nursery.start([&] { ran = true; });
-      weft::detail::close_quiet_nursery(core);
-      CHECK(ran);
-      ran = false;
-      const auto refused = [&] {
-        try {
-          nursery.start([&] { ran = true; });
-        } catch (const weft::RuntimeError& error) {
-          return std::string(error.what()).find("a nursery that has ended") != std::string::npos;
-        }
-        return false;
-      };
-      CHECK(refused());
-      bool by_thread = false;
-      std::thread([&] { by_thread = refused(); }).join();
-      CHECK(by_thread);
-      weft::yield_now();
-      CHECK_FALSE(ran);
-    });
-    CHECK(runtime.shutdown());
-  }
 }

@@ -29,6 +29,7 @@
 #include "weft/detail/scope_core.hpp"
 #include "weft/detail/task_word.hpp"
 #include "weft/detail/timer_node.hpp"
+#include "weft/detail/unpark_latch.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -80,8 +81,13 @@ enum TaskLife : std::uint32_t {
   life_dropped = 2,
   life_interrupted = 8,  // by its handle, at any time before
   life_asking = 4,       // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
+  life_unparked = UnparkLatch::bit,
 };
-inline constexpr unsigned life_cancel_shift = 8;  // CancelReason, of who cancelled it by its handle
+inline constexpr unsigned life_cancel_shift = 8;   // CancelReason, of who cancelled it by its handle
+inline constexpr unsigned life_raised_shift = 16;  // how often Cancelled was raised in it, and for whom: scope.cpp
+inline CancelReason cancel_in(std::uint32_t life) {
+  return static_cast<CancelReason>(life >> life_cancel_shift & 0xff);
+}
 
 // Of a task whose code runs [TASK-4].
 struct WaitLinks {
@@ -128,9 +134,7 @@ struct alignas(64) TaskCore : QueueLink {
   seam::Atomic<std::int64_t> deadline{seam::no_deadline};  // of the present wait; written before its ticket
 
   // Asked to stop by its handle. relaxed: who must not miss it has run a fence [SCP-2]
-  CancelReason own_cancel() const {
-    return static_cast<CancelReason>(life.load(std::memory_order_relaxed) >> life_cancel_shift);
-  }
+  CancelReason own_cancel() const { return cancel_in(life.load(std::memory_order_relaxed)); }
   // Of a thread's task, which has no closure: 1 when queued.
   seam::Atomic<std::uint32_t>& futex() { return *reinterpret_cast<seam::Atomic<std::uint32_t>*>(room); }
   const std::exception_ptr& failure() const { return *reinterpret_cast<const std::exception_ptr*>(room); }
