@@ -18,7 +18,7 @@ add_custom_command(OUTPUT ${mutants}
   COMMAND ${WEFT_PYTHON} ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt
           ${PROJECT_SOURCE_DIR} ${mutants} --depfile ${mutants}.d
   DEPENDS ${PROJECT_SOURCE_DIR}/verify/mutate.py ${PROJECT_SOURCE_DIR}/verify/mutants.txt DEPFILE ${mutants}.d VERBATIM)
-add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${scenarios} ${mutants})
+add_executable(weft_verify ${PROJECT_SOURCE_DIR}/verify/main.cpp ${PROJECT_SOURCE_DIR}/verify/table.cpp ${scenarios} ${mutants})
 target_include_directories(weft_verify PRIVATE ${PROJECT_BINARY_DIR}/mutants)
 target_link_libraries(weft_verify PRIVATE weft_explored weft_warnings)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scenarios})
@@ -50,6 +50,9 @@ foreach(file IN LISTS tests)
 endforeach()
 add_test(NAME verify.self.mutate COMMAND ${WEFT_PYTHON} -m unittest discover -s ${PROJECT_SOURCE_DIR}/tests/verify -p "*_test.py")
 set_tests_properties(verify.self.mutate PROPERTIES LABELS verify TIMEOUT 60)
+# As many scenarios per area as are promised.
+add_test(NAME verify.table COMMAND weft_verify --table)
+set_tests_properties(verify.table PROPERTIES LABELS verify)
 # Exit codes of the program: 2 for a call that makes no sense, and says what.
 add_test(NAME verify.self.usage COMMAND weft_verify --mode backwards)
 set_tests_properties(verify.self.usage PROPERTIES LABELS verify PASS_REGULAR_EXPRESSION "'--mode' is unknown or does not take 'backwards'")

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "explorer/registry.hpp"
+#include "table.hpp"
 #include "weft/detail/seam.hpp"
 
 namespace {
@@ -18,6 +19,7 @@ constexpr char help[] =
     "usage: weft_verify [OPTION]...\n"
     "Runs scenarios over the real code under every interleaving within a bound; mutants must be found.\n"
     "  --list              names of all scenarios\n"
+    "  --table             how many scenarios each area has, and how many are complete at two preemptions\n"
     "  --run NAME          only scenarios whose name contains NAME\n"
     "  --group GROUP       only the scenarios of verify/scenarios/GROUP.cpp\n"
     "  --mode MODE         dfs (default), pct or random; these find by luck, so mutants only if --run is given\n"
@@ -32,6 +34,7 @@ constexpr char help[] =
 
 struct Arguments {
   bool list = false;
+  bool table = false;
   bool show = false;
   std::string run;
   std::string group;
@@ -64,6 +67,10 @@ int read_arguments(int argc, char** argv, Arguments& arguments) {
     }
     if (option == "--list") {
       arguments.list = true;
+      continue;
+    }
+    if (option == "--table") {
+      arguments.table = true;
       continue;
     }
     if (option == "--show") {
@@ -143,6 +150,7 @@ bool run_one(const Arguments& arguments, const verify::Entry& entry) {
 int main(int argc, char** argv) {
   Arguments arguments;
   if (const int stop = read_arguments(argc, argv, arguments); stop != 0) return stop - 1;
+  if (arguments.table) return verify::print_table() ? 0 : 1;
   std::size_t ran = 0;
   std::size_t bad = 0;
   for (const verify::RegisteredEntry& scenario : verify::all_scenarios()) {

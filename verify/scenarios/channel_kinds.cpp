@@ -204,8 +204,7 @@ const Register k{{.name = "channel: the receivers' end against a sender and a re
                   .run = refused_timed<Real>}};
 const Register g{
     {.name = "select: its time is up beside a sender and a close [N-022] [B16]", .run = select_timed<RealSelect>}};
-const Register h{
-    {.name = "channel: tasks in order, and the spawner is asked to stop", .run = ordered<Real>, .preemptions = 1}};
+const Register h{{.name = "channel: tasks in order, and the spawner is asked to stop", .run = ordered<Real>}};
 const Register i{
     {.name = "select: a pool of one, three takers, the time of one is up [B13] [B16]", .run = pooled<RealSelect>}};
 

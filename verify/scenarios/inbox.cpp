@@ -139,7 +139,6 @@ const Register wakes{{.name = "inbox: three pushes wake the owner once", .run = 
 const Register handshake{{.name = "inbox: no item waits beside a sleeping owner [B1]", .run = sleeping_owner<Real>}};
 const Register handshake_buffered{{.name = "inbox: no item waits beside a sleeping owner, asymmetric fences [B46]",
                                    .run = sleeping_owner<Real>,
-                                   .preemptions = 1,
                                    .delays = 1,
                                    .asymmetric = true}};
 

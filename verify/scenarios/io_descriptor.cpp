@@ -157,8 +157,7 @@ void in_kernel(World& world) {
 }
 
 const Register a{{.name = "descriptor: two bytes, and readiness that is used up", .run = two_bytes<Real>}};
-const Register b{
-    {.name = "descriptor: two bytes, store buffers", .run = two_bytes<Real>, .preemptions = 1, .delays = 1}};
+const Register b{{.name = "descriptor: two bytes, store buffers", .run = two_bytes<Real>, .delays = 1}};
 const Register c{{.name = "descriptor: closed while others use it and wait [B37]", .run = closed<Real>}};
 const Register d{
     {.name = "operation: a completion against a cancel [B14]", .run = in_kernel<RealOperation, Ends::any, By::cancel>}};

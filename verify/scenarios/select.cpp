@@ -153,11 +153,8 @@ const Register i{
     {.name = "select: asked to stop, it has a value or leaves it [N-022] [B14]", .run = asked_to_stop<Real>}};
 const Register j{{.name = "select: a close beside a send [B11]", .run = closed_beside<Real>}};
 const Register k{{.name = "select: again on the same frame [B7]", .run = again<Real>}};
-const Register l{{.name = "select: two bring something, store buffers",
-                  .run = two_bring<Real>,
-                  .preemptions = 1,
-                  .delays = 1,
-                  .asymmetric = true}};
+const Register l{
+    {.name = "select: two bring something, store buffers", .run = two_bring<Real>, .delays = 1, .asymmetric = true}};
 
 template <class Kit>
 using Rules = typename Kit::SelectRules;
