@@ -2,6 +2,9 @@
 #include "sched/disturb.hpp"
 
 #include <signal.h>
+#include <sys/syscall.h>
+
+#include "base/sys.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -16,7 +19,11 @@ int pick_and_install() {
     action.sa_handler = ignore_it;
     action.sa_flags = SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    if (sigaction(signal, &action, nullptr) == 0) return signal;
+    if (sigaction(signal, &action, nullptr) != 0) continue;
+    // Once to this thread, whom it does not harm: an emulator may take a handler for a signal that it cannot send.
+    if (sys::invoke(SYS_tgkill, sys::getpid(), sys::gettid(), signal) == 0) return signal;
+    action.sa_handler = SIG_DFL;
+    (void)sigaction(signal, &action, nullptr);
   }
   return 0;
 }
