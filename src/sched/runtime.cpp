@@ -414,9 +414,9 @@ Time RuntimeCore::poll(Time deadline) {
     const AsWorker as(mine);
     worker_loop(mine, Until::polled);
   }
-  for (const auto& each : workers) next = std::min(next, each->next_timer.load(std::memory_order_relaxed));
+  for (const auto& each : workers) next = std::min(next, each->next_timer.load(std::memory_order_acquire));
   if (virtual_time != nullptr) next = virtual_time->earliest();
-  if (!global.empty()) next = time_of(*this);
+  if ((sysmon != nullptr && sysmon->carries()) || !global.empty()) next = time_of(*this);  // [SYSM-4]
   if (Poller* engine = poller.load(std::memory_order_acquire)) {
     engine->flush();
     if (loop != nullptr) loop->watch(engine);

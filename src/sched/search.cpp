@@ -203,7 +203,7 @@ std::size_t fire_wheel(Worker& owner, bool own, std::int64_t now, WorkerCounters
     task->links.timer.next = nullptr;
     owner.wheel.insert(task->links.timer, task->deadline.load(std::memory_order_relaxed));
   }
-  owner.next_timer.store(owner.wheel.next_deadline(), std::memory_order_relaxed);
+  owner.next_timer.store(owner.wheel.next_deadline(), std::memory_order_release);  // [SYSM-4]
   own ? owner.wheel_lock.unlock_owner() : owner.wheel_lock.unlock_other();
   return woken_count;
 }

@@ -204,8 +204,10 @@ void Sysmon::watch_timers(Worker& worker, Watch& seen, WorkerState state, std::i
 
 void Sysmon::fire(Worker& owner, std::int64_t now) {
   Chain woken;
+  carries_.store(true, std::memory_order_relaxed);
   counters_.rescues += fire_wheel(owner, false, now, counters_, woken);
   while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
+  carries_.store(false, std::memory_order_release);  // [SYSM-4]
 }
 
 // What comes from outside is brought in by whoever passes; workers that compute or are stuck do not.

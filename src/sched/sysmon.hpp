@@ -24,6 +24,9 @@
 //   [SYSM-2] Threads of temporary workers are started and joined here, and nowhere else while it runs.
 //   [SYSM-3] It never waits for a worker, but for locks that are held a few instructions and, at most a few ms, for the
 //            answer of a thread whose stack it wants.
+//   [SYSM-4] Between a wheel and the shared queue tasks are in its hands only. carries() is true before next_timer says
+//            that they have left the wheel (release), and false once they are queued: who looks at next_timer, at
+//            carries() and at the queue, in this order, misses none.
 // Threads: start, stop: who owns the runtime. ring: any. Texts and lists: any.
 #pragma once
 
@@ -53,6 +56,8 @@ class Sysmon {
   void ring();  // look at once
   // Has it a thread? False a little before that has gone. acquire: for nothing but itself
   bool is_watching() const { return !stopping_.load(std::memory_order_acquire); }
+
+  bool carries() const { return carries_.load(std::memory_order_acquire); }  // [SYSM-4]
 
   const WorkerCounters& counters() const { return counters_; }
   PressureStats pressure() const;
@@ -124,6 +129,7 @@ class Sysmon {
 
   seam::Atomic<std::uint32_t> bell_{0};
   seam::Atomic<bool> stopping_{false};
+  seam::Atomic<bool> carries_{false};  // it writes, poll reads [SYSM-4]
   seam::Thread thread_;
 };
 

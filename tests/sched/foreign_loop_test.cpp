@@ -37,19 +37,49 @@ TEST_CASE("poll: runs what is ready, tells when it wants to be called again, and
     log += "a";
     weft::yield_now();
     log += "b";
-    weft::sleep(5ms);
+    weft::sleep(1h);
     log += "c";
   });
   CHECK(log.empty());
   const Time begun = std::chrono::steady_clock::now();
   const Time next = runtime.poll();
   CHECK(log == "ab");
-  CHECK(next >= begun + 4ms);
-  CHECK(next != Time::max());
-  CHECK(runtime.poll(next) == Time::max());  // waits for it
-  CHECK(log == "abc");
-  CHECK(std::chrono::steady_clock::now() >= begun + 5ms);
+  CHECK(next > begun);
+  CHECK(next < std::chrono::steady_clock::now() + 2h);
+  task.cancel();
+  (void)runtime.poll();
   CHECK(task.done());
+  CHECK(log == "ab");
+}
+
+TEST_CASE("poll: waits for the time that it is given, and runs what is due then [X-009]") {
+  weft::Runtime runtime(workers(1));
+  bool ran = false;
+  auto task = runtime.go([&] {
+    weft::sleep(50ms);
+    ran = true;
+  });
+  const Time begun = std::chrono::steady_clock::now();
+  int polls = 1;
+  for (Time next = runtime.poll(); next != Time::max(); ++polls) next = runtime.poll(next);
+  CHECK(ran);
+  CHECK(task.done());
+  CHECK(std::chrono::steady_clock::now() >= begun + 50ms);
+  CHECK(polls < 20);  // the wheel may ask for one call per level; who does not wait calls thousands of times
+}
+
+TEST_CASE("poll: a task that sysmon has just taken from the wheel is still to come [X-009]") {
+  weft::Runtime runtime(workers(1));
+  for (int round = 0; round < 300; ++round) {
+    bool ran = false;
+    (void)runtime.go([&] {
+      weft::sleep(1ms);
+      ran = true;
+    });
+    // Sysmon wakes at the same time as this thread, for the place that has no thread meanwhile.
+    for (Time next = runtime.poll(); next != Time::max(); next = runtime.poll()) std::this_thread::sleep_until(next);
+    REQUIRE(ran);
+  }
 }
 
 TEST_CASE("poll: a step-driven program with a virtual clock sees the same times every time [X-009] [X-010]") {
