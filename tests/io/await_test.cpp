@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
 #include "io/engines.hpp"
 #include "weft/channel.hpp"
 #include "weft/deadlock.hpp"
@@ -110,6 +111,7 @@ TEST_CASE("await: who waits for a descriptor for 200 ms is in no deadlock, who w
           CHECK(after.recv() == 1);  // both wait, without a deadline
         });
       });
+      if (emulated()) continue;  // it has threads of its own, which nobody knows
       Channel<int> never_sent(0);
       CHECK_THROWS_AS(runtime.run([&] { (void)never_sent.recv(); }), Deadlock);
     }
