@@ -232,43 +232,48 @@ TEST_CASE("chain: each fiber of a frozen chain can be resumed on its own, nothin
   }
 }
 
-TEST_CASE("chain: resumes nested past the guard raise an error that can be caught, never a crash [J-059]") {
-  struct Limit {
-    std::uint32_t before = recursion_limit();
-    explicit Limit(std::uint32_t limit) { set_recursion_limit(limit); }
-    ~Limit() { set_recursion_limit(before); }
-  };
-  struct Nest {
-    int deepest = 0;
-    bool caught = false;
-    bool catch_at_bottom = false;
-    void go(int depth) {
-      deepest = depth;
-      Fiber f([this, depth] { go(depth + 1); }, SignalSet{});
-      if (!catch_at_bottom) {
-        f.resume();
+namespace {
+
+struct Limit {
+  std::uint32_t before = recursion_limit();
+  explicit Limit(std::uint32_t limit) { set_recursion_limit(limit); }
+  ~Limit() { set_recursion_limit(before); }
+};
+
+struct Nest {
+  int deepest = 0;
+  bool caught = false;
+  bool catch_at_bottom = false;
+  void go(int depth) {
+    deepest = depth;
+    Fiber f([this, depth] { go(depth + 1); }, SignalSet{});
+    if (!catch_at_bottom) {
+      f.resume();
+      return;
+    }
+    try {
+      f.resume();
+    } catch (const FiberError& error) {
+      if (error.code() == FiberErrc::too_deep && !caught) {
+        caught = true;
         return;
       }
-      try {
-        f.resume();
-      } catch (const FiberError& error) {
-        if (error.code() == FiberErrc::too_deep && !caught) {
-          caught = true;
-          return;
-        }
-        throw;
-      }
+      throw;
     }
-  };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("chain: resumes nested past the guard raise an error that can be caught, never a crash [J-059]") {
+  const Limit limit(700);
   SUBCASE("caught where it happens: everything above just returns") {
-    const Limit limit(700);
     Nest nest{.catch_at_bottom = true};
     nest.go(0);
     CHECK(nest.caught);
     CHECK(nest.deepest == 700);
   }
   SUBCASE("caught at the top, through every fiber") {
-    const Limit limit(700);
     Nest nest;
     FiberErrc code{};
     try {
@@ -279,17 +284,18 @@ TEST_CASE("chain: resumes nested past the guard raise an error that can be caugh
     CHECK(code == FiberErrc::too_deep);
     CHECK(nest.deepest == 700);
   }
-  SUBCASE("the limit that is set when nobody sets one") {
-    Nest nest{.catch_at_bottom = true};
-    nest.go(0);
-    CHECK(nest.caught);
-    CHECK(nest.deepest == static_cast<int>(recursion_limit()));
-    // A raised limit makes more possible.
-    const Limit limit(recursion_limit() + 10);
-    Nest more{.catch_at_bottom = true};
-    more.go(0);
-    CHECK(more.deepest == nest.deepest + 10);
-  }
+}
+
+// [slow]: 4 GB of stacks, all of which valgrind searches for what has leaked.
+TEST_CASE("chain: there is a limit when nobody sets one, and a raised one makes more possible [J-059] [slow]") {
+  Nest nest{.catch_at_bottom = true};
+  nest.go(0);
+  CHECK(nest.caught);
+  CHECK(nest.deepest == static_cast<int>(recursion_limit()));
+  const Limit limit(recursion_limit() + 10);
+  Nest more{.catch_at_bottom = true};
+  more.go(0);
+  CHECK(more.deepest == nest.deepest + 10);
 }
 
 TEST_CASE("chain: a parent is weak: its child does not keep it alive, and sees that it is gone [E-044]") {

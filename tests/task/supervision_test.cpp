@@ -163,6 +163,8 @@ TEST_CASE("supervision: what the mask does not name is printed with its trace in
   CHECK(unnamed.says("spawned at"));
   CHECK(unnamed.says("events: 0"));
   const Outcome closed = run_program("supervised", {"closed"});
+  INFO("exit code ", closed.exit_code, ", signal ", closed.signal, ", output: ", closed.output);
+  CHECK(closed.exit_code == 0);
   CHECK(closed.says("supervised task 5 failed: too late"));
   const Outcome named = run_program("supervised", {"named"});
   CHECK(named.output == "events: 1\n");
