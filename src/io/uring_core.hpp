@@ -13,7 +13,8 @@
 //   [URI-3] ECANCELED that nobody asked for means that the thread which submitted it has ended: it is submitted again.
 //   [URI-4] A mark is an address and a number: a cancel that comes too late finds nobody.
 //   [URI-6] What a worker has queued is submitted before it sleeps, and by sysmon if it is stuck. What the kernel has
-//           no room for now is tried again by who queued it, or within a millisecond by who sleeps in the poller.
+//           no room for now is tried again every millisecond: by who sleeps in the poller, or, if that one came before,
+//           by who queued it. So a kernel that takes nothing for long costs those who wait for it, and nobody else.
 //   [URI-7] The submission ring is written under the mutex, the completion ring read by who is inside the poller. Who
 //           finds the kernel unwilling and nobody inside reads the second: the kernel may take nothing before.
 // Threads: any. A host gives what the protocol does not know:
@@ -46,6 +47,7 @@ class UringCoreOf {
   static constexpr unsigned gathered_enough = 32;
   static constexpr std::int64_t ask_again_ns = 10'000'000;
   static constexpr std::int64_t submit_again_ns = 1'000'000;
+  static constexpr unsigned tries_at_once = 4;
   static constexpr std::uint64_t mark_of_cancel = 0;
   static constexpr std::uint64_t mark_of_bell = 1;
   static constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
@@ -60,7 +62,8 @@ class UringCoreOf {
 
   template <class Host>
   void flush(Host& host) {
-    while (ring.unsubmitted() != 0 && !try_submit()) relieve(host);
+    for (unsigned refused = 0; ring.unsubmitted() != 0 && !try_submit();)
+      if (relieve(host, refused) && refused > tries_at_once) return;  // nobody is inside: who comes next tries [URI-6]
   }
 
   // By who is inside the poller: until there may be something to reap. limit(until) is what the ring takes. False: its
@@ -162,7 +165,7 @@ class UringCoreOf {
 
   template <class Host, class F>
   void push(Host& host, F&& fill, bool now) {
-    for (;;) {
+    for (unsigned refused = 0;;) {
       {
         const std::lock_guard guard(mutex_);
         io_uring_sqe* place = ring.next();
@@ -177,7 +180,7 @@ class UringCoreOf {
           return;
         }
       }
-      relieve(host);
+      (void)relieve(host, refused);
     }
   }
 
@@ -195,14 +198,20 @@ class UringCoreOf {
     return submit();
   }
 
-  // The kernel takes no more before completions have been seen, or has no memory.
+  // The kernel takes no more before completions have been seen, or has no memory. True: it has seen them itself, for
+  // nobody was inside.
   template <class Host>
-  void relieve(Host& host) {
-    if (!host.role.try_pass()) return seam::yield_thread();
+  bool relieve(Host& host, unsigned& refused) {
+    if (++refused > tries_at_once * 16) seam::sleep_ns(submit_again_ns);
+    if (!host.role.try_pass()) {
+      seam::yield_thread();
+      return false;
+    }
     typename Host::Woken woken;
     reap([&](Task* task) { host.ready(task, woken); });
     const bool wanted = host.role.leave();
     host.hand_out(woken, wanted);
+    return true;
   }
 
   seam::Mutex mutex_;            // of the submission ring

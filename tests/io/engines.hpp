@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,21 @@ inline std::vector<IoEngine> engines() {
   if (has_uring()) all.push_back(IoEngine::uring);
   return all;
 }
+
+// What WEFT_IO says holds for options that name no engine: it is taken away meanwhile.
+class NoWish {
+ public:
+  NoWish() {
+    if (const char* there = std::getenv("WEFT_IO")) wish_ = there;
+    unsetenv("WEFT_IO");
+  }
+  ~NoWish() { wish_ ? setenv("WEFT_IO", wish_->c_str(), 1) : unsetenv("WEFT_IO"); }
+  NoWish(const NoWish&) = delete;
+  NoWish& operator=(const NoWish&) = delete;
+
+ private:
+  std::optional<std::string> wish_;
+};
 
 inline weft::RuntimeOptions with_engine(IoEngine engine, unsigned count) {
   weft::RuntimeOptions options = workers(count);

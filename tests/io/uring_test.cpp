@@ -45,6 +45,7 @@ std::string engine_name() {
 TEST_CASE(
     "engine: io_uring where it is allowed, else epoll by itself; a forced one that is refused is an error [N-056] "
     "[N-091]") {
+  const NoWish no_wish;
   const bool refused = std::getenv("WEFT_TEST_NO_URING") != nullptr;
   const bool has = has_uring();  // it asks a runtime of its own, so not inside one
   if (refused) CHECK_FALSE(has);
@@ -63,8 +64,7 @@ TEST_CASE(
 }
 
 TEST_CASE("engine: WEFT_IO names it for options that name none; another word is refused [N-056]") {
-  const char* there = std::getenv("WEFT_IO");
-  const std::string before = there != nullptr ? there : "";
+  const NoWish no_wish;
   const bool has = has_uring();
   const auto name_with = [](const char* word) {
     setenv("WEFT_IO", word, 1);
@@ -74,8 +74,6 @@ TEST_CASE("engine: WEFT_IO names it for options that name none; another word is 
   CHECK(name_with("any") == (has ? "uring" : "epoll"));
   CHECK(name_with("uring") == (has ? "uring" : ""));
   CHECK_THROWS_WITH((void)name_with("kqueue"), doctest::Contains("WEFT_IO=kqueue"));
-  unsetenv("WEFT_IO");
-  if (there != nullptr) setenv("WEFT_IO", before.c_str(), 1);
 }
 
 TEST_CASE("uring: a completion ring of 8 loses nothing of 10000 operations in flight [B35]") {
