@@ -18,15 +18,22 @@
 namespace bench {
 namespace {
 
+// Before the loop that serves them: on a worker it would be a task that blocks it, and a second worker would come.
+std::vector<int> accept_all(int listener, unsigned connections, int flags) {
+  std::vector<int> accepted(connections);
+  for (int& fd : accepted) fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | flags);
+  return accepted;
+}
+
 void serve_weft(int listener, unsigned connections, weft::RuntimeOptions::IoEngine engine) {
+  const std::vector<int> accepted = accept_all(listener, connections, 0);
   weft::RuntimeOptions options;
   options.workers = 1;
   options.io = engine;
   weft::Runtime runtime(options);
   runtime.run([&] {
     weft::with_nursery([&](weft::Nursery& nursery) {
-      for (unsigned i = 0; i < connections; ++i) {
-        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      for (const int fd : accepted) {
         nursery.start([stream = weft::Stream(fd, true)]() mutable {
           std::array<char, 4096> room;
           // The clients leave in the middle of it.
@@ -46,8 +53,7 @@ void serve_uring_engine(int listener, unsigned connections) {
 
 void serve_raw(int listener, unsigned connections) {
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
-  for (unsigned i = 0; i < connections; ++i) {
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  for (const int fd : accept_all(listener, connections, SOCK_NONBLOCK)) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;

@@ -10,8 +10,8 @@
 
 namespace weft::inline v0::detail {
 
-Descriptor::Descriptor(int fd, bool stream) {
-  const std::uint32_t issue = adopt_fd(fd, stream ? fd_stream : fd_plain);
+Descriptor::Descriptor(int fd, FdKind kind) {
+  const std::uint32_t issue = adopt_fd(fd, kind);
   if (issue == 0) {
     (void)sys::close(fd);
     throw std::bad_alloc();

@@ -55,7 +55,7 @@ std::vector<DirectoryEntry> list_directory(const std::string& path) {
   open.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   const IoResult opened = perform_io(open);
   if (!opened.ok()) throw std::system_error(opened.error(), "list_directory " + path);
-  const detail::Descriptor directory(static_cast<int>(opened.value()), false);
+  const detail::Descriptor directory(static_cast<int>(opened.value()), detail::fd_plain);
   std::vector<DirectoryEntry> all;
   alignas(8) std::array<char, 8192> room;
   for (;;) {

@@ -28,8 +28,7 @@ std::unique_ptr<Engine> make_engine(RuntimeCore& runtime, long& error) {
 
 }  // namespace
 
-Engine* engine_of(RuntimeCore& runtime, long& error) {
-  if (Poller* there = runtime.poller.load(std::memory_order_acquire)) return static_cast<Engine*>(there);
+Engine* make_engine_of(RuntimeCore& runtime, long& error) {
   const std::lock_guard guard(runtime.poller_mutex);
   if (Poller* there = runtime.poller.load(std::memory_order_acquire)) return static_cast<Engine*>(there);
   std::unique_ptr<Engine> engine = make_engine(runtime, error);

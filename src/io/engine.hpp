@@ -27,7 +27,12 @@ class Engine : public Poller {
 };
 
 // The engine of the runtime, or null with the negated error number of its set-up.
-Engine* engine_of(RuntimeCore& runtime, long& error);
+Engine* make_engine_of(RuntimeCore& runtime, long& error);
+inline Engine* engine_of(RuntimeCore& runtime, long& error) {
+  if (Poller* there = runtime.poller.load(std::memory_order_acquire)) [[likely]]
+    return static_cast<Engine*>(there);
+  return make_engine_of(runtime, error);
+}
 // Each is null, with the error, where the kernel refuses.
 std::unique_ptr<Engine> make_epoll_engine(RuntimeCore& runtime, long& error);
 std::unique_ptr<Engine> make_uring_engine(RuntimeCore& runtime, long& error);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What: requests by readiness. A descriptor is registered once, edge-triggered, when somebody has to wait for it for
 // the first time; from then on its entry remembers what the kernel has said [FD-3]. So an exchange of short messages
-// costs one call per transfer: a short read says that the next one would have to wait.
+// over TCP costs one call per transfer: a short read says that the next one would have to wait.
 //
 // Invariants
 //   [EPO-1] What is not ready is taken back before the descriptor is registered or asked for again, never after: an
 //           event that comes in between counts.
 //   [EPO-2] A descriptor that is not ours (issue 0) is asked for anew at each wait: whoever owns it may have closed it
 //           and opened another under its number.
-//   [EPO-3] That a short transfer was the last is a guess (a message that carried descriptors ends a read early, no
-//           memory a write): who waits because of it alone tries again after 50 ms, once.
+//   [EPO-3] Who waits has been told EAGAIN, or has had a short read from TCP with nothing urgent about: that leaves
+//           nothing behind which has made its edge. Other streams end a read early for reasons of their own (a Unix
+//           message that carried descriptors, a terminal's line, an event that did not fit), and are asked again.
 // Relaxed: which engine watches a descriptor is told by its own value; a registration too many does no harm.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,9 +26,8 @@
 namespace weft::inline v0::detail {
 namespace {
 
-constexpr std::uint32_t watched = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::uint32_t watched = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 constexpr std::uint64_t bell_mark = ~std::uint64_t{0};
-constexpr std::int64_t guess_ns = 50'000'000;
 
 seam::Atomic<std::uint64_t> next_engine{1};
 
@@ -137,9 +137,9 @@ long EpollEngine::attempt(const IoRequest& request, FdEntry& entry, std::uint32_
   }
   if (n == -EAGAIN) {
     entry.unready(seen, want | io_hung_up);
-  } else if (n > 0 && owned && entry.kind == fd_stream && (seen & io_hung_up) == 0 && request.slices == nullptr &&
-             static_cast<std::size_t>(n) < request.size && request.op != IoOp::poll) {
-    entry.unready(seen, want);
+  } else if (n > 0 && owned && entry.kind == fd_tcp && request.op == IoOp::recv && request.flags == 0 &&
+             request.slices == nullptr && static_cast<std::size_t>(n) < request.size && (seen & io_hung_up) == 0) {
+    entry.unready(seen, want);  // [EPO-3]
   }
   return n;
 }
@@ -167,11 +167,10 @@ IoResult EpollEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
                              : way == IoWay::readable ? io_readable
                                                       : io_writable;
   bool connecting = false;
-  bool may_guess = entry.kind == fd_stream && runtime_.virtual_time == nullptr;
   for (;;) {
     const std::uint32_t seen = entry.ready.load(std::memory_order_acquire);
-    const bool guesses = owned && (seen & want) == 0;
-    const long n = guesses ? -EAGAIN : attempt(request, entry, seen, owned, want, connecting);
+    const bool waits = owned && (seen & want) == 0;
+    const long n = waits ? -EAGAIN : attempt(request, entry, seen, owned, want, connecting);
     if (n != -EAGAIN) return IoResult(n);
     if (owned && entry.closing()) return IoResult::failed(EBADF);
     if (request.op == IoOp::connect && !connecting) {
@@ -187,13 +186,7 @@ IoResult EpollEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
       if (refused == -EPERM) return perform_on_pool(request, raise);  // a file: always ready, and it may take its time
       return IoResult(refused);
     }
-    const std::int64_t look = guesses && may_guess ? seam::monotonic_ns() + guess_ns : seam::no_deadline;
-    const IoResult end = wait_ready(request, entry, want, std::min(deadline, look), raise);
-    if (end.os_error() == ETIMEDOUT && look < deadline) {
-      may_guess = false;
-      entry.ready.fetch_or(want, std::memory_order_relaxed);
-      continue;
-    }
+    const IoResult end = wait_ready(request, entry, want, deadline, raise);
     if (!end.ok()) return end;
   }
 }

@@ -21,17 +21,12 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/detail/descriptor.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/wait_spot.hpp"
 #include "weft/io_request.hpp"
 
 namespace weft::inline v0::detail {
-
-// What is said when a descriptor is adopted.
-enum FdKind : std::uint8_t {
-  fd_plain = 0,
-  fd_stream = 1,  // a short transfer means that there is no more
-};
 
 template <class Task>
 struct alignas(64) FdEntryOf {

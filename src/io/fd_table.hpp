@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "io/fd_entry.hpp"
@@ -15,8 +16,27 @@ namespace weft::inline v0::detail {
 
 using FdEntry = FdEntryOf<TaskCore>;
 
+inline constexpr std::size_t fd_chunk_size = 256;
+inline constexpr std::size_t fd_chunk_count = 16384;  // four million: more than the kernel's default limit allows
+struct FdChunk {
+  FdEntry entries[fd_chunk_size];
+};
+extern seam::Atomic<FdChunk*> fd_chunks[fd_chunk_count];
+// Null: there is no memory.
+FdChunk* make_fd_chunk(seam::Atomic<FdChunk*>& place) noexcept;
+
 // Of any number that may be a descriptor; null: it cannot be one, or there is no memory.
-FdEntry* fd_entry(int fd) noexcept;
+inline FdEntry* fd_entry(int fd) noexcept {
+  const auto number = static_cast<std::size_t>(fd);  // of a negative one: far too large
+  if (number >= fd_chunk_count * fd_chunk_size) return nullptr;
+  seam::Atomic<FdChunk*>& place = fd_chunks[number / fd_chunk_size];
+  FdChunk* chunk = place.load(std::memory_order_acquire);
+  if (chunk == nullptr) [[unlikely]] {
+    chunk = make_fd_chunk(place);
+    if (chunk == nullptr) return nullptr;
+  }
+  return &chunk->entries[number % fd_chunk_size];
+}
 
 // The descriptor is ours from now on. Returns its issue, 0 without memory.
 std::uint32_t adopt_fd(int fd, FdKind kind) noexcept;

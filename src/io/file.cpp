@@ -29,7 +29,7 @@ IoResult open_path(Descriptor& into, const std::string& path, std::uint32_t flag
   request.mode = mode;
   request.quiet = quiet;
   const IoResult result = perform_io(request);
-  if (result.ok()) into = Descriptor(static_cast<int>(result.value()), false);
+  if (result.ok()) into = Descriptor(static_cast<int>(result.value()), fd_plain);
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -54,7 +55,7 @@ struct Pieces {
   std::size_t count;
 };
 
-long transfer(const IoRequest& r) {
+[[gnu::noinline]] long transfer(const IoRequest& r) {
   const bool reads = r.op == IoOp::read || r.op == IoOp::read_at;
   const bool at = r.op == IoOp::read_at || r.op == IoOp::write_at;
   if (r.slices == nullptr) {
@@ -67,14 +68,8 @@ long transfer(const IoRequest& r) {
   return sys::invoke(reads ? SYS_readv : SYS_writev, r.fd, as_long(pieces.first), as_long(pieces.count));
 }
 
-long message(const IoRequest& r) {
-  const bool sends = r.op == IoOp::send;
-  const std::uint32_t flags = r.flags | MSG_DONTWAIT | (sends ? MSG_NOSIGNAL : 0);
-  if (r.slices == nullptr) {
-    const long size = !sends ? as_long(r.address_size) : r.address != nullptr ? long{*r.address_size} : 0;
-    return sys::invoke(sends ? SYS_sendto : SYS_recvfrom, r.fd, as_long(r.data), as_long(r.size),
-                       static_cast<long>(flags), as_long(r.address), size);
-  }
+// Those with much on the stack are no part of call_kernel's frame: a server has one on each of its stacks.
+[[gnu::noinline]] long message_of_slices(const IoRequest& r, bool sends, std::uint32_t flags) {
   const Pieces pieces(r);
   msghdr header{};
   header.msg_name = r.address;
@@ -86,51 +81,24 @@ long message(const IoRequest& r) {
   return n;
 }
 
-long file_size(int fd) {
+long message(const IoRequest& r) {
+  const bool sends = r.op == IoOp::send;
+  const std::uint32_t flags = r.flags | MSG_DONTWAIT | (sends ? MSG_NOSIGNAL : 0);
+  if (r.slices == nullptr) {
+    const long size = !sends ? as_long(r.address_size) : r.address != nullptr ? long{*r.address_size} : 0;
+    return sys::invoke(sends ? SYS_sendto : SYS_recvfrom, r.fd, as_long(r.data), as_long(r.size),
+                       static_cast<long>(flags), as_long(r.address), size);
+  }
+  return message_of_slices(r, sends, flags);
+}
+
+[[gnu::noinline]] long file_size(int fd) {
   struct statx about{};
   const long n = sys::invoke(SYS_statx, fd, as_long(""), AT_EMPTY_PATH, STATX_SIZE, as_long(&about));
   return sys::is_error(n) ? n : static_cast<long>(about.stx_size);
 }
 
 }  // namespace
-
-IoWay way_of(IoOp op) {
-  switch (op) {
-    case IoOp::read:
-    case IoOp::recv:
-    case IoOp::accept:
-    case IoOp::poll:
-      return IoWay::readable;
-    case IoOp::write:
-    case IoOp::send:
-    case IoOp::connect:
-      return IoWay::writable;
-    case IoOp::read_at:
-    case IoOp::write_at:
-    case IoOp::open:
-    case IoOp::sync:
-    case IoOp::truncate:
-    case IoOp::list:
-    case IoOp::remove:
-    case IoOp::rename:
-    case IoOp::make_dir:
-    case IoOp::spawn:
-    case IoOp::resolve:
-      return IoWay::file;
-    case IoOp::shutdown:
-    case IoOp::close:
-    case IoOp::size:
-    case IoOp::socket:
-    case IoOp::bind:
-    case IoOp::listen:
-    case IoOp::name:
-    case IoOp::option:
-    case IoOp::pair:
-    case IoOp::task:
-      return IoWay::at_once;
-  }
-  return IoWay::at_once;
-}
 
 long call_kernel(const IoRequest& r) noexcept {
   switch (r.op) {
@@ -192,8 +160,11 @@ long call_kernel(const IoRequest& r) noexcept {
   return -EINVAL;
 }
 
-bool is_lost_client(IoOp op, long result) {
-  return op == IoOp::accept && (result == -ECONNABORTED || result == -EPROTO);
+bool is_tcp(int fd) noexcept {
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  const long n = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, as_long(&protocol), as_long(&size));
+  return n == 0 && protocol == IPPROTO_TCP;
 }
 
 long connect_outcome(int fd) noexcept {
@@ -203,7 +174,7 @@ long connect_outcome(int fd) noexcept {
   return sys::is_error(n) ? n : -long{error};
 }
 
-long ready_now(int fd, std::uint32_t want) noexcept {
+[[gnu::noinline]] long ready_now(int fd, std::uint32_t want) noexcept {
   pollfd one{fd, events_of(want), 0};
   const timespec none{};
   long n = 0;
@@ -238,8 +209,9 @@ std::uint32_t ready_of(short events) {
 }
 
 std::uint32_t ready_of_epoll(std::uint32_t events) {
-  return ready_bits((events & (EPOLLIN | EPOLLRDHUP)) != 0, (events & EPOLLOUT) != 0, (events & EPOLLRDHUP) != 0,
-                    (events & (EPOLLHUP | EPOLLERR)) != 0);
+  // Urgent data cuts a read short, as the end does.
+  return ready_bits((events & (EPOLLIN | EPOLLRDHUP)) != 0, (events & EPOLLOUT) != 0,
+                    (events & (EPOLLRDHUP | EPOLLPRI)) != 0, (events & (EPOLLHUP | EPOLLERR)) != 0);
 }
 
 const timespec* span_until(std::int64_t deadline, timespec& span) {

@@ -27,7 +27,7 @@ namespace {
 // Of a descriptor that does not wait by itself.
 class PipeEnd : public Stream {
  public:
-  explicit PipeEnd(int fd) : Stream(detail::Descriptor(fd, true), false) {}
+  explicit PipeEnd(int fd) : Stream(detail::Descriptor(fd, detail::fd_stream), false) {}
 };
 
 }  // namespace

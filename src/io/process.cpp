@@ -128,7 +128,7 @@ Process Process::start(const std::string& program, const std::vector<std::string
   child.ended_ = false;
   const long handle = sys::invoke(SYS_pidfd_open, child.pid_, 0);
   if (sys::is_error(handle)) throw_os_error(sys::error_of(handle), "pidfd_open");
-  child.handle_ = Descriptor(static_cast<int>(handle), false);
+  child.handle_ = Descriptor(static_cast<int>(handle), fd_plain);
   return child;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/sys.hpp"
 #include "io/deadline.hpp"
+#include "io/kernel.hpp"
 
 namespace weft::inline v0 {
 
@@ -18,9 +19,13 @@ namespace {
 
 constexpr std::size_t most_pieces = 64;  // by one call
 
+FdKind kind_of(int fd, bool socket) {
+  return socket && is_tcp(fd) ? fd_tcp : fd_stream;
+}
+
 }  // namespace
 
-Stream::Stream(int fd, bool socket) : descriptor_(fd, true), socket_(socket) {
+Stream::Stream(int fd, bool socket) : descriptor_(fd, kind_of(fd, socket)), socket_(socket) {
   if (socket) return;  // each call says that it will not wait
   const long flags = sys::fcntl(fd, F_GETFL, 0);
   long result = flags;

@@ -51,9 +51,8 @@ IoResult at_once(const IoRequest& request) {
 }
 
 // False: the request is not begun, the task is asked to stop.
-bool may_begin(TaskCore& task, bool quiet) {
-  FiberCore* root = task.root;
-  if (root->alert.load(std::memory_order_relaxed) == 0 && surely_unasked(task) &&
+bool may_begin(TaskCore& task, const FiberCore& root, bool quiet) {
+  if (root.alert.load(std::memory_order_relaxed) == 0 && surely_unasked(task) &&
       task.scope->deadline_within == seam::no_deadline) [[likely]]
     return true;
   if (quiet) return !cancel_due(task);
@@ -63,8 +62,7 @@ bool may_begin(TaskCore& task, bool quiet) {
 }
 
 // Others get a turn in a long row of requests that did not have to wait.
-void count_turn() {
-  auto& worker = *static_cast<Worker*>(this_worker());
+void count_turn(Worker& worker) {
   if (worker.io_pick != worker.picks) {
     worker.io_pick = worker.picks;
     worker.io_streak = 0;
@@ -134,19 +132,21 @@ IoResult submit_on_thread(const IoRequest& request) {
 }  // namespace
 
 IoResult io_submit(RuntimeCore& runtime, IoRequest& request) {
-  if (this_worker() == nullptr) return submit_on_thread(request);
+  const FiberCore& root = *current_core()->root;
+  if (root.worker == nullptr) return submit_on_thread(request);
   const IoWay way = way_of(request.op);
   if (way == IoWay::at_once) return at_once(request);
-  refuse_if_forked(*task_here()->root);  // its engine would be the parent's
-  if (!may_begin(*task_here(), request.quiet)) return IoResult::failed(ECANCELED);
+  refuse_if_forked(root);  // its engine would be the parent's
+  if (!may_begin(root.task != nullptr ? *root.task : *task_here(), root, request.quiet))
+    return IoResult::failed(ECANCELED);
   if (request.op == IoOp::resolve) return resolve_by_system(&runtime, request);
   long error = 0;
   Engine* engine = engine_of(runtime, error);
   if (engine == nullptr) return IoResult(error);
-  count_turn();
+  count_turn(static_cast<Worker&>(*root.worker));
   const std::int64_t deadline = deadline_at(request.deadline);
   const Raise raise = request.quiet ? Raise::quietly : Raise::yes;
-  if (!needs_fd(request.op)) return engine->perform(request, nullptr, deadline, raise);
+  if (way == IoWay::file && !needs_fd(request.op)) return engine->perform(request, nullptr, deadline, raise);
   FdUse use(request);
   if (!use) return IoResult::failed(EBADF);
   return engine->perform(request, &use, deadline, raise);

@@ -235,7 +235,7 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
   if (!by_ring(request.op)) return perform_on_pool(request, raise);
   FdEntry nobodys;  // for what has no descriptor
   FdEntry& entry = use != nullptr ? **use : nobodys;
-  const bool hints = use != nullptr && entry.kind == fd_stream && hinted(request);
+  const bool hints = use != nullptr && entry.kind != fd_plain && hinted(request);
   if (hints) {
     const std::uint32_t want = wanted(request);
     if (entry.ready.load(std::memory_order_relaxed) & want) {

@@ -33,14 +33,14 @@ IoResult with_address(const Descriptor& socket, IoOp op, const Address& address,
 
 }  // namespace
 
-IoResult make_socket(Descriptor& into, int family, int type, bool stream) {
+IoResult make_socket(Descriptor& into, int family, int type, FdKind kind) {
   IoRequest request;
   request.op = IoOp::socket;
   request.flags = static_cast<std::uint32_t>(family);
   request.mode = static_cast<std::uint32_t>(type);
   const IoResult made = perform_io(request);
   if (!made.ok()) return made;
-  into = Descriptor(static_cast<int>(made.value()), stream);
+  into = Descriptor(static_cast<int>(made.value()), kind);
   return IoResult();
 }
 
@@ -61,13 +61,13 @@ IoResult listen_on(const Descriptor& socket, int backlog) {
   return perform_io(request);
 }
 
-IoResult accept_from(const Descriptor& listener, Descriptor& into, Deadline deadline, bool quiet) {
+IoResult accept_from(const Descriptor& listener, Descriptor& into, FdKind kind, Deadline deadline, bool quiet) {
   IoRequest request = listener.request(IoOp::accept);
   request.deadline = deadline;
   request.quiet = quiet;
   const IoResult got = perform_io(request);
   if (!got.ok()) return got;
-  into = Descriptor(static_cast<int>(got.value()), true);
+  into = Descriptor(static_cast<int>(got.value()), kind);
   return IoResult();
 }
 

@@ -14,11 +14,11 @@ namespace weft::inline v0::detail {
 
 // SOCK_NONBLOCK: one that connects or accepts; sockets that only send and receive stay blocking, and each call says
 // that it will not wait. Answers 0, with the new socket in `into`, or the error.
-IoResult make_socket(Descriptor& into, int family, int type, bool stream);
+IoResult make_socket(Descriptor& into, int family, int type, FdKind kind);
 IoResult bind_socket(const Descriptor& socket, const Address& at);
 IoResult connect_socket(const Descriptor& socket, const Address& to, Deadline deadline, bool quiet);
 IoResult listen_on(const Descriptor& socket, int backlog);
-IoResult accept_from(const Descriptor& listener, Descriptor& into, Deadline deadline, bool quiet);
+IoResult accept_from(const Descriptor& listener, Descriptor& into, FdKind kind, Deadline deadline, bool quiet);
 IoResult shut_down(const Descriptor& socket, int how);
 IoResult set_option(const Descriptor& socket, int level, int option, const void* value, std::uint32_t size);
 Address local_of(const Descriptor& socket);

@@ -21,7 +21,7 @@ namespace {
 
 TcpStream TcpStream::connect(const Address& to, Deadline deadline) {
   Descriptor socket;
-  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, true);
+  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, fd_tcp);
   if (result.ok()) result = connect_socket(socket, to, deadline, false);
   if (!result.ok()) fail(result, "connect", to);
   return TcpStream(std::move(socket));
@@ -33,7 +33,7 @@ TcpStream TcpStream::connect_for(const Address& to, std::chrono::nanoseconds spa
 
 IoResult TcpStream::connect_result(TcpStream& into, const Address& to, Deadline deadline) {
   Descriptor socket;
-  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, true);
+  IoResult result = make_socket(socket, to.family(), SOCK_STREAM | SOCK_NONBLOCK, fd_tcp);
   if (result.ok()) result = connect_socket(socket, to, deadline, true);
   if (result.ok()) into = TcpStream(std::move(socket));
   return result;
@@ -68,7 +68,7 @@ void TcpStream::reset_on_close() {
 TcpListener TcpListener::bind(const Address& at, const Options& options) {
   TcpListener listener;
   const int on = 1;
-  IoResult result = make_socket(listener.descriptor_, at.family(), SOCK_STREAM | SOCK_NONBLOCK, false);
+  IoResult result = make_socket(listener.descriptor_, at.family(), SOCK_STREAM | SOCK_NONBLOCK, fd_plain);
   if (result.ok()) result = set_option(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (result.ok() && options.reuse_port)
     result = set_option(listener.descriptor_, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
@@ -84,13 +84,13 @@ TcpStream TcpListener::accept_for(std::chrono::nanoseconds span) {
 
 TcpStream TcpListener::accept_until(Deadline deadline) {
   Descriptor socket;
-  (void)checked(accept_from(descriptor_, socket, deadline, false), "accept");
+  (void)checked(accept_from(descriptor_, socket, fd_tcp, deadline, false), "accept");
   return TcpStream(std::move(socket));
 }
 
 IoResult TcpListener::accept_result(TcpStream& into, Deadline deadline) {
   Descriptor socket;
-  const IoResult result = accept_from(descriptor_, socket, deadline, true);
+  const IoResult result = accept_from(descriptor_, socket, fd_tcp, deadline, true);
   if (result.ok()) into = TcpStream(std::move(socket));
   return result;
 }

@@ -13,7 +13,7 @@ using namespace detail;
 
 UdpSocket UdpSocket::bind(const Address& at) {
   UdpSocket socket;
-  IoResult result = make_socket(socket.descriptor_, at.family(), SOCK_DGRAM, false);
+  IoResult result = make_socket(socket.descriptor_, at.family(), SOCK_DGRAM, fd_plain);
   if (result.ok()) result = bind_socket(socket.descriptor_, at);
   if (!result.ok()) throw std::system_error(result.error(), "bind " + at.to_string());
   return socket;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "fiber/bindings.hpp"
+#include "sched/io_door.hpp"
+#include "sched/runtime_core.hpp"
 #include "sched/task_end.hpp"
 #include "weft/dyn.hpp"
 #include "weft/intercept.hpp"
@@ -31,6 +33,13 @@ IoSealRef seal_here(const FiberCore* fiber) {
   for (; fiber != nullptr; fiber = fiber->parent)
     if (const Binding* b = find_in(fiber, &io_seal_key)) return b->value.empty() ? nullptr : b->value.as<IoSealRef>();
   return nullptr;
+}
+
+// A seal or a door is bound, maybe.
+bool is_bound(FiberCore* fiber) {
+  for (; fiber != nullptr; fiber = fiber->parent)
+    if (bindings_holder(fiber)->bindings != nullptr) return true;
+  return false;
 }
 
 // The innermost fiber from here up whose resumer catches what I/O emits.
@@ -136,13 +145,24 @@ Binding* inherited_bindings(FiberCore* self) {
 
 using namespace detail;
 
+namespace {
+
+[[gnu::noinline]] IoResult perform_by_others(FiberCore* self, IoRequest& request) {
+  if (self->above() & above_io) return ask_above(self, sig::yield | sig::io, request);
+  if (const IoSealRef seal = seal_here(self)) return call_handler(seal, request);
+  return current_io().submit(request);
+}
+
+}  // namespace
+
+// Nobody is asked and nothing is bound, most likely: then it leaves no frame on the stack.
 IoResult perform_io(IoRequest& request) {
   FiberCore* self = current_core();
-  if (self->above() & above_io) [[unlikely]]
-    return ask_above(self, sig::yield | sig::io, request);
-  if (const IoSealRef seal = seal_here(self)) [[unlikely]]
-    return call_handler(seal, request);
-  return current_io().submit(request);
+  const WorkerCore* worker = self->root->worker;
+  if ((self->above() & above_io) || worker == nullptr || is_bound(self) || worker->runtime->virtual_time != nullptr)
+      [[unlikely]]
+    return perform_by_others(self, request);
+  return io_submit(*worker->runtime, request);
 }
 
 }  // namespace weft::inline v0

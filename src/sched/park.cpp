@@ -170,11 +170,11 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
 
 namespace {
 
-[[gnu::always_inline]] inline WakeReason park_here(TaskCore& task, FiberCore* self) {
+[[gnu::always_inline]] inline WakeReason park_here(TaskCore& task, FiberCore* self, Raise raise) {
   auto& worker = static_cast<Worker&>(*self->root->worker);
   seam::free_light_fence();  // of a plain worker, as the light fence in finish_wait, which has the uncommon cases
   if (!worker.plain || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
-    return finish_wait(task, Raise::yes);
+    return finish_wait(task, raise);
   ++worker.counters.parks;
   task.top = self;
   task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
@@ -187,8 +187,8 @@ namespace {
 
 }  // namespace
 
-WakeReason park_plain(TaskCore& task, FiberCore* self) {
-  return park_here(task, self);
+WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise) {
+  return park_here(task, self, raise);
 }
 
 WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const char* kind, const void* object,
@@ -206,7 +206,7 @@ WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const c
   node.slot = slot;
   list.park(node, task);
   lock.unlock();
-  const WakeReason reason = park_here(task, plain.self);
+  const WakeReason reason = park_here(task, plain.self, Raise::yes);
   if (reason != WakeReason::data && reason != WakeReason::closed) [[unlikely]] {
     lock.lock();
     list.remove(node);

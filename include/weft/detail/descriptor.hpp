@@ -14,12 +14,18 @@
 
 namespace weft::inline v0::detail {
 
+// What is said when a descriptor is adopted.
+enum FdKind : std::uint8_t {
+  fd_plain,
+  fd_stream,  // a short transfer means that there is no more, most likely
+  fd_tcp,     // a short read means so, says the kernel, but for urgent data
+};
+
 class Descriptor {
  public:
   Descriptor() = default;
-  // Takes over a descriptor that is non-blocking, if it can be. `stream`: a short transfer means that there is no more.
-  // Throws std::bad_alloc, and closes it then.
-  Descriptor(int fd, bool stream);
+  // Takes over a descriptor that is non-blocking, if it can be. Throws std::bad_alloc, and closes it then.
+  Descriptor(int fd, FdKind kind);
   Descriptor(Descriptor&& from) noexcept
       : mark_(from.mark_.exchange(none, std::memory_order_relaxed)) {}  // relaxed: moved by one at a time
   Descriptor& operator=(Descriptor&& from) noexcept;

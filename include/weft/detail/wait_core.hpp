@@ -114,7 +114,7 @@ struct PlainWait {
   return {self, task};
 }
 // Parks; the word is PARKING.
-WakeReason park_plain(TaskCore& task, FiberCore* self);
+WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise);
 // The same from the start, of who waits in `list` for what goes through `slot`. The object's lock is held, and let go
 // here. Raises what there is to raise. Done: data, closed. Not done, and nothing is published any more: `none`, if it
 // is no plain wait and nothing has been tried, or another reason.
@@ -142,7 +142,7 @@ template <Waitable W>
 // For who has just looked: the next look is publish()'s. `offered`: who catches waits has been asked already [WAIT-5].
 template <Waitable W>
 [[gnu::always_inline]] inline WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
-  if (deadline == seam::no_deadline && raise == Raise::yes) [[likely]] {
+  if (deadline == seam::no_deadline && raise != Raise::no) [[likely]] {
     const PlainWait plain = plain_wait();
     if (plain.task != nullptr) [[likely]] {
       const WaitInfo info = waitable.info();
@@ -153,7 +153,7 @@ template <Waitable W>
         plain.task->wait = nullptr;
         return WaitEnd::done;
       }
-      const WakeReason reason = park_plain(*plain.task, plain.self);
+      const WakeReason reason = park_plain(*plain.task, plain.self, raise);
       waitable.unpublish();
       if (reason == WakeReason::data || reason == WakeReason::closed) [[likely]]
         return WaitEnd::done;
