@@ -213,6 +213,7 @@ IoResult TlsSession::read(Room room, Deadline deadline) {
   if (!turn.ok()) return turn;
   const IoResult result = read_in_turn(room, deadline);
   read_turn_.unlock();
+  input_.set();  // [TLS-5]
   return result;
 }
 
@@ -236,9 +237,29 @@ IoResult TlsSession::read_in_turn(Room room, Deadline deadline) {
       case Step::wants_input:
         break;
     }
+    input_.set();  // [TLS-5]
     const IoResult got = fill(deadline);
     if (!got.ok()) return got;
     if (got.value() == 0) return fail(truncated_failure(true));
+  }
+}
+
+IoResult TlsSession::finish_message(Deadline deadline) {
+  for (;;) {
+    input_.reset();  // before the look: what comes after it sets it again
+    const Step next = step([](SSL* ssl) { return SSL_do_handshake(ssl); });
+    if (next == Step::done) return IoResult();
+    if (next == Step::failed) return failed();
+    if (next == Step::ended) return IoResult::failed(EPROTO);
+    IoResult got;
+    if (read_turn_.try_lock()) {
+      got = fill(deadline);
+      read_turn_.unlock();
+      if (got.ok() && got.value() == 0) return fail(truncated_failure(true));
+    } else {
+      got = result_of(input_.wait_result(deadline));
+    }
+    if (!got.ok()) return got;
   }
 }
 
@@ -271,8 +292,12 @@ IoResult TlsSession::write_in_turn(std::span<const Bytes> pieces, std::size_t& w
       const Step next =
           step([&](SSL* ssl) { return SSL_write_ex(ssl, left.data, std::min(left.size, text_at_once), &count); });
       if (next != Step::done) {
+        const IoResult whole = next == Step::wants_input ? finish_message(deadline)
+                               : next == Step::failed    ? failed()
+                                                         : IoResult::failed(EPROTO);
+        if (whole.ok()) continue;
         (void)pump(deadline);
-        return next == Step::failed ? failed() : IoResult::failed(EPROTO);
+        return whole;
       }
       done += count;
       waiting += count;
@@ -292,12 +317,15 @@ IoResult TlsSession::shutdown_write(Deadline deadline) {
   if (!is_open()) return why_closed();
   IoResult result = result_of(write_turn_.lock_result(deadline));
   if (!result.ok()) return result;
-  // 0: said, and not yet heard from the other side.
-  // Asked again it would read, and fail if there is text.
-  const Step next = step(
-      [](SSL* ssl) { return (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || SSL_shutdown(ssl) >= 0 ? 1 : -1; });
-  result = pump(deadline);
-  if (next == Step::failed) result = failed();
+  result = finish_message(deadline);
+  if (result.ok()) {
+    // 0: said, and not yet heard from the other side.
+    // Asked again it would read, and fail if there is text.
+    const Step next = step(
+        [](SSL* ssl) { return (SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || SSL_shutdown(ssl) >= 0 ? 1 : -1; });
+    result = pump(deadline);
+    if (next == Step::failed) result = failed();
+  }
   if (!result.ok()) end_writing(result);
   write_turn_.unlock();
   if (result.ok()) pump_if_free();

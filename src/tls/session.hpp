@@ -10,6 +10,8 @@
 //           turn looks at out_ once more. A reader, which may have to answer (a new key, an alert), waits neither for a
 //           writer nor for the wire: two sides that wait to be read would wait for ever. What the wire does not take at
 //           once goes before the next text, or with the next read. It has a bound.
+//   [TLS-5] A writer that needs input reads it itself, if the read turn is free. If not, who has the turn says when it
+//           has brought some, and when it has left.
 // Rejected: BIO_s_socket on a non-blocking descriptor: it would reach the kernel around the engine and whoever
 // intercepts. One lock held across the wait: a reader that waits for the other side would stop the writer it waits for.
 // Threads: as TlsStream's.
@@ -26,6 +28,7 @@
 #include "tls/context.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/mutex.hpp"
+#include "weft/sync_event.hpp"
 #include "weft/tls.hpp"
 
 namespace weft::inline v0::detail {
@@ -65,6 +68,9 @@ class TlsSession {
   IoResult shake_hands(Deadline deadline);
   IoResult read_in_turn(Room room, Deadline deadline);
   IoResult write_in_turn(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline);
+  // The rest of a message after the handshake (a ticket, a new key) whose first records have come: until then OpenSSL
+  // writes nothing. In the write turn.
+  IoResult finish_message(Deadline deadline);
   // From the wire into in_; 0: the connection has ended.
   IoResult fill(Deadline deadline);
   // All that is in out_ to the wire. In the write turn.
@@ -100,6 +106,7 @@ class TlsSession {
   std::vector<char> outbox_;
   std::size_t sent_ = 0;  // of outbox_
   int write_error_ = 0;
+  SyncEvent input_;  // [TLS-5]
   // Anybody reads it.
   seam::Atomic<bool> rest_{false};  // outbox_ is not all sent
 };

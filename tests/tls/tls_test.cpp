@@ -19,7 +19,7 @@
 
 #include "doctest/doctest.h"
 #include "io/engines.hpp"
-#include "tls/certificates.hpp"
+#include "tls/pair.hpp"
 #include "weft/http_client.hpp"
 #include "weft/http_server.hpp"
 #include "weft/nursery.hpp"
@@ -32,37 +32,6 @@ using namespace weft_test;
 using namespace std::chrono_literals;
 
 namespace {
-
-TlsContext server_context(const std::string& name = "good", std::vector<std::string> alpn = {}) {
-  return TlsContext::server({.certificate_file = certificates().certificate(name),
-                             .key_file = certificates().key(name),
-                             .alpn = std::move(alpn)});
-}
-
-TlsContext client_context(std::vector<std::string> alpn = {}) {
-  return TlsContext::client({.ca_file = certificates().root(), .alpn = std::move(alpn)});
-}
-
-// A listener on the loopback, and both ends of a new connection to it.
-struct Pair {
-  TcpListener listener = TcpListener::bind(Address::loopback());
-  TcpStream near = TcpStream::connect(listener.local());
-  TcpStream far = listener.accept();
-};
-
-// Both ends of a connection, hands shaken.
-struct TlsPair {
-  explicit TlsPair(const TlsContext& server = server_context(), const TlsContext& client = client_context(),
-                   const std::string& host = "localhost") {
-    Pair plain;
-    with_nursery([&](Nursery& nursery) {
-      nursery.start([&] { far = TlsStream::accept(server, std::move(plain.far)); });
-      near = TlsStream::connect(client, std::move(plain.near), host);
-    });
-  }
-  TlsStream near;
-  TlsStream far;
-};
 
 std::string read_all(TlsStream& stream) {
   std::string all;
@@ -101,69 +70,6 @@ Handshake shake(const TlsContext& server, const TlsContext& client, const std::s
     seen.client = near.failure();
   });
   return seen;
-}
-
-// A client by OpenSSL's own hand, and the wire to it, which takes as much as the test lets it. It stands in for two
-// sides and a network: nothing waits.
-class HandPeer final : public Wire {
- public:
-  HandPeer() : context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_.get())) {
-    SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-    SSL_set_connect_state(ssl_.get());
-  }
-  IoResult read(weft::Room room, Deadline /*deadline*/) override {
-    if (!SSL_is_init_finished(ssl_.get())) (void)SSL_do_handshake(ssl_.get());
-    const int got = BIO_read(SSL_get_wbio(ssl_.get()), room.data, static_cast<int>(room.size));
-    return got > 0 ? IoResult(got) : IoResult::failed(ETIMEDOUT);
-  }
-  IoResult write_all(std::span<const Bytes> pieces, std::size_t& written, Deadline deadline) override {
-    written = 0;
-    if (error != 0) return IoResult::failed(error);
-    for (const Bytes& piece : pieces) {
-      const std::size_t some = std::min(piece.size, takes - written);
-      written += some;
-      (void)BIO_write(SSL_get_rbio(ssl_.get()), piece.data, static_cast<int>(some));
-      if (some == piece.size) continue;
-      CHECK_MESSAGE(deadline <= now(), "it would wait here");
-      takes = 0;
-      return IoResult::failed(ETIMEDOUT);
-    }
-    if (takes != all) takes -= written;
-    return IoResult(static_cast<long>(written));
-  }
-  IoResult shutdown_write(Deadline /*deadline*/) override { return IoResult(); }
-  IoResult close() noexcept override { return IoResult(); }
-  Address peer() const override { return {}; }
-
-  void say(std::string_view text) {
-    CHECK(SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) == static_cast<int>(text.size()));
-  }
-  std::string hear() {
-    char room[256];
-    const int got = SSL_read(ssl_.get(), room, sizeof room);
-    return got > 0 ? std::string(room, static_cast<std::size_t>(got)) : std::string();
-  }
-  void ask_for_new_keys() {
-    CHECK(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED) == 1);
-    CHECK(SSL_do_handshake(ssl_.get()) == 1);
-  }
-
-  static constexpr std::size_t all = SIZE_MAX;
-  std::size_t takes = all;
-  int error = 0;
-
- private:
-  struct Free {
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
-    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  };
-  std::unique_ptr<SSL_CTX, Free> context_;
-  std::unique_ptr<SSL, Free> ssl_;
-};
-
-std::string read_some(TlsStream& stream) {
-  char room[64];
-  return {room, stream.read(room)};
 }
 
 }  // namespace
@@ -443,67 +349,6 @@ TEST_CASE("tls: a read that ends early has taken nothing; a write that ends earl
       CHECK(waits.join() == EBADF);
     });
   });
-}
-
-TEST_CASE("tls: a reader does not wait to answer a change of keys; the answer goes before the next text [TLS-4]") {
-  run([] {
-    HandPeer peer;
-    TlsStream stream = TlsStream::accept(server_context(), peer);
-    CHECK(peer.hear().empty());  // tickets
-    peer.takes = 0;
-    peer.ask_for_new_keys();
-    peer.say("first");
-    CHECK(read_some(stream) == "first");
-    peer.takes = 7;
-    peer.say("second");
-    CHECK(read_some(stream) == "second");  // with a part of the answer
-    peer.takes = HandPeer::all;
-    peer.say("third");
-    CHECK(read_some(stream) == "third");  // with the rest
-    CHECK(peer.hear().empty());
-    stream.write_all("by the new key");
-    CHECK(peer.hear() == "by the new key");
-    // A writer sends what a reader has left.
-    peer.takes = 7;
-    peer.ask_for_new_keys();
-    peer.say("fourth");
-    CHECK(read_some(stream) == "fourth");
-    peer.takes = HandPeer::all;
-    stream.write_all("by the newest");
-    CHECK(peer.hear() == "by the newest");
-    // Who asks without end and reads nothing is not served for ever.
-    peer.takes = 0;
-    char room[16];
-    IoResult result;
-    std::size_t asked = 0;
-    do {
-      for (int i = 0; i < 100; ++i) peer.ask_for_new_keys();
-      asked += 100;
-      result = stream.read_result(room);
-    } while (result.os_error() == ETIMEDOUT && asked < 100'000);
-    CHECK(result.os_error() == EPROTO);
-    CHECK(stream.failure().fault == TlsFault::protocol);
-    CHECK_FALSE(stream.is_open());
-  });
-}
-
-TEST_CASE("tls: who takes no more may still be read [TLS-2]") {
-  for (const int error : {EPIPE, ECONNRESET}) {
-    run([&] {
-      HandPeer peer;
-      TlsStream stream = TlsStream::accept(server_context(), peer);
-      peer.say("enough");
-      peer.error = error;
-      std::size_t written = 0;
-      CHECK(stream.write_all_result("more", written).os_error() == error);
-      peer.error = 0;
-      CHECK(stream.write_all_result("and more", written).os_error() == error);  // part of a record is missing
-      CHECK(stream.shutdown_write_result().os_error() == error);
-      CHECK(stream.is_open());
-      CHECK(read_some(stream) == "enough");
-      CHECK(peer.hear().empty());
-    });
-  }
 }
 
 TEST_CASE("tls: two hundred connections at once [N-055]") {
