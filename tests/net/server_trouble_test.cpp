@@ -192,6 +192,7 @@ TEST_CASE("server: those for whom there is no stack are closed, counted and told
   for (const IoEngine engine : engines()) {
     for (const unsigned count : {1U, 2U}) {
       INFO("engine: ", std::string(to_string(engine)), ", workers: ", count);
+      if (!has_room_for_stacks()) continue;
       RuntimeOptions few = with_engine(engine, count);
       few.stack_size = std::size_t{7} << 20;  // eight to a mapping, and nobody else has some of that size
       Runtime runtime(few);
