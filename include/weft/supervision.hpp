@@ -103,7 +103,7 @@ struct SupervisedBody final : SupervisedCore {
 // The whole life of it, as a task. Throws nothing but a Cancelled that it was asked for.
 void run_supervised(const std::shared_ptr<SupervisedCore>& core, const std::source_location& site);
 void keep_task(SupervisedCore& core, Task<void> task);
-// Of one that never began: asked to stop before.
+// Of one that never began: asked to stop before, or without a stack.
 void skip_supervised(const std::shared_ptr<SupervisedCore>& core);
 
 // What is spawned: called, or destroyed without.
@@ -205,6 +205,7 @@ SupervisedTask supervise(Nursery& nursery, Supervision& channel, F&& body, const
   auto core = detail::make_supervised(channel, std::forward<F>(body), options);
   TaskOptions last = options.task;
   last.fifo = true;
+  last.apart = true;  // what ends it is told, and is not its nursery's
   detail::keep_task(*core, nursery.spawn(detail::SupervisedStart(core, last.site), last));
   return SupervisedTask(std::move(core));
 }

@@ -187,8 +187,10 @@ void keep_task(SupervisedCore& core, Task<void> task) {
 
 void skip_supervised(const std::shared_ptr<SupervisedCore>& core) {
   const CancelReason reason = cancel_reason();
-  core->failure =
-      std::make_exception_ptr(Cancelled(core.get(), reason != CancelReason::none ? reason : CancelReason::shutdown));
+  if (reason == CancelReason::none) core->failure = std::current_exception();  // whose handler drops it: no stack
+  if (core->failure == nullptr)
+    core->failure =
+        std::make_exception_ptr(Cancelled(core.get(), reason != CancelReason::none ? reason : CancelReason::shutdown));
   core->bits = sig::error;
   core->drop();
   core->state.store(SupervisedState::ended, std::memory_order_release);

@@ -48,6 +48,23 @@ TEST_CASE("supervision: normal ends, errors and user signals arrive, each with i
   });
 }
 
+TEST_CASE("supervision: a child for whom there is no stack tells that, and its nursery goes on [B31] [HB23]") {
+  for (const unsigned count : {1U, 2U}) {
+    weft::Runtime(workers(count)).run([] {
+      weft::Supervision watch;
+      weft::with_nursery([&](weft::Nursery& n) {
+        const weft::SuperviseOptions large{.task = {.stack_size = std::size_t{1} << 40}};
+        const weft::SupervisedTask child = weft::supervise(n, watch, [] { FAIL("it ran"); }, large);
+        const auto event = watch.recv();
+        REQUIRE(event.has_value());
+        CHECK(event->task == child);
+        CHECK_THROWS_AS(std::rethrow_exception(event->failure), weft::StackError);
+        CHECK_FALSE(n.cancelled());
+      });
+    });
+  }
+}
+
 TEST_CASE("supervision: a failure of a supervised child does not fail its nursery [HB23]") {
   in_each_universe([](const Universe&) {
     weft::Supervision watch;
