@@ -47,7 +47,8 @@ class UringCoreOf {
   static constexpr unsigned gathered_enough = 32;
   static constexpr std::int64_t ask_again_ns = 10'000'000;
   static constexpr std::int64_t submit_again_ns = 1'000'000;
-  static constexpr unsigned tries_at_once = 4;
+  static constexpr unsigned tries_at_once = 4;   // of who may go on without
+  static constexpr unsigned tries_awake = 1024;  // of who may not, before it sleeps in between
   static constexpr std::uint64_t mark_of_cancel = 0;
   static constexpr std::uint64_t mark_of_bell = 1;
   static constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
@@ -202,7 +203,7 @@ class UringCoreOf {
   // nobody was inside.
   template <class Host>
   bool relieve(Host& host, unsigned& refused) {
-    if (++refused > tries_at_once * 16) seam::sleep_ns(submit_again_ns);
+    if (++refused > tries_awake) seam::sleep_ns(submit_again_ns);
     if (!host.role.try_pass()) {
       seam::yield_thread();
       return false;

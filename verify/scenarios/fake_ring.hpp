@@ -25,6 +25,7 @@ struct RingPlan {
   bool hangs = false;    // ends only when a cancel was answered by 0
   bool drops = false;    // the first request ends by ECANCELED, though nobody asked
   bool refuses = false;  // takes nothing while completions have found no room, as kernels before 5.19
+  int unwilling = 0;     // takes nothing that many times, for no reason
   unsigned places = 4;   // of the submission ring
   unsigned room = 4;     // of the completion ring
   bool late = false;     // cancels are answered by a thread of their own, answer()
@@ -52,6 +53,10 @@ class FakeRing {
 
   long enter(unsigned count, unsigned least, const std::int64_t* limit) {
     if (count != 0 && plan.refuses && wants_entry()) return -EBUSY;
+    if (count != 0 && unwilling_.load(std::memory_order_relaxed) < plan.unwilling) {
+      unwilling_.fetch_add(1, std::memory_order_relaxed);
+      return -EAGAIN;
+    }
     if (count != 0) take(count);
     if (count == 0 || least != 0) {
       for (;;) {
@@ -216,7 +221,8 @@ class FakeRing {
   std::vector<Request> requests_;
   std::deque<io_uring_sqe> cancels_;
   std::deque<io_uring_cqe> completions_;
-  std::deque<io_uring_cqe> kept_;  // that found no room
+  seam::Atomic<int> unwilling_{0};  // times; relaxed: under the engine's mutex
+  std::deque<io_uring_cqe> kept_;   // that found no room
   bool stopped_ = false;
   bool has_dropped_ = false;
 };

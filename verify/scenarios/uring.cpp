@@ -253,6 +253,10 @@ const Register e{
 const Register f{{.name = "uring: it ends with the thread that submitted it, and is submitted again [B36]",
                   .run = [](World& world) { one<Real>(world, {.drops = true}, By::nobody); },
                   .preemptions = 2}};
+const Register h{
+    {.name = "uring: a kernel that takes nothing for a while, and who gives up is followed by who sleeps [URI-6]",
+     .run = [](World& world) { one<Real>(world, {.unwilling = 7}, By::nobody); },
+     .preemptions = 2}};
 const Register g{{.name = "uring: a late cancel does not meet the next request [B34]",
                   .run = one_after_another<Real>,
                   .preemptions = 1}};
@@ -291,6 +295,11 @@ const Register m6{{.name = "mutant: uring, two write into the submission ring [B
 const Register m7{{.name = "mutant: uring, completions that found no room are not fetched [B35]",
                    .run = no_room<mutants::uring_forgets_kept::Kit::UringRules>,
                    .fails = Verdict::livelock}};
+const Register m8{
+    {.name = "mutant: uring, who queued it gives up though somebody sleeps inside who does not know",
+     .run =
+         [](World& world) { one<mutants::uring_gives_up_early::Kit::UringRules>(world, {.unwilling = 7}, By::nobody); },
+     .fails = Verdict::deadlock}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify
