@@ -87,7 +87,7 @@ void vacate_room_slow(TaskCore* task);
 [[gnu::always_inline]] inline void vacate_room(TaskCore* task) {
   // acquire: set by the task itself, cleared (release) by who fires the timer, after its last touch of the node
   if ((task->flags & (task_registered | task_locals)) != 0 || task->timer_place.load(std::memory_order_acquire) != 0 ||
-      current_core()->bindings != nullptr) [[unlikely]]
+      current_core_near(task->root)->bindings != nullptr) [[unlikely]]
     vacate_room_slow(task);
 }
 

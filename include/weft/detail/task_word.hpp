@@ -150,7 +150,7 @@ class TaskWord {
   }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
   // running -> free: nobody is left to see that it is done.
-  void end_free() {
+  [[gnu::always_inline]] void end_free() {
     WEFT_DEBUG(is(TaskState::running), "only a running task ends");
     set(TaskState::free, 0, std::memory_order_release);
   }
@@ -237,9 +237,7 @@ class TaskWord {
 
   // By the winner of claim(), after its last write for the task.
   Queue deliver() {
-    const TaskMoment now = look();
-    WEFT_SPEC(now.state() == TaskState::parking && now.reason() != WakeReason::none && !now.delivered(),
-              "only who has claimed a wait delivers it, once");
+    const TaskMoment now = claimed_wait();
     if (now.left()) [[likely]] {
       // Claimed and left: nobody but the winner may write it any more [PARK-1], and the queue it goes to publishes it.
       word_.store(now.bits() | TaskMoment::delivered_bit, std::memory_order_relaxed);
@@ -253,9 +251,8 @@ class TaskWord {
 
   // deliver(), and make_runnable() where that says `you`: then in one store, as nobody else may write.
   Queue deliver_runnable() {
-    const TaskMoment now = look();
+    const TaskMoment now = claimed_wait();
     if (now.left()) [[likely]] {
-      WEFT_SPEC(now.reason() != WakeReason::none && !now.delivered(), "only who has claimed a wait delivers it, once");
       word_.store(runnable_from(now), std::memory_order_relaxed);
       return Queue::you;
     }
@@ -293,6 +290,13 @@ class TaskWord {
   static std::uint64_t runnable_from(TaskMoment now) {
     return (now.bits() & (TaskMoment::ticket_mask | TaskMoment::reason_mask)) |
            static_cast<std::uint64_t>(TaskState::runnable);
+  }
+  // By its winner. acquire: LEFT, so that the stack may be run
+  TaskMoment claimed_wait() const {
+    const TaskMoment now = look();
+    WEFT_SPEC(now.state() == TaskState::parking && now.reason() != WakeReason::none && !now.delivered(),
+              "only who has claimed a wait delivers it, once");
+    return now;
   }
   bool is(TaskState state) const { return mine().state() == state; }
   bool is_over() const { return mine().state() >= TaskState::done; }
