@@ -214,7 +214,8 @@ TEST_CASE("order: who yields lets the others go on first, each time, under both 
       weft::with_nursery([&](weft::Nursery& n) {
         for (const char letter : {'a', 'b', 'c'})
           n.start([&, letter] {
-            for (++begun; begun < 3;) weft::yield_now();
+            ++begun;
+            while (begun < 3) weft::yield_now();
             for (int i = 0; i < 20; ++i) {
               trail += letter;
               weft::yield_now();
