@@ -67,7 +67,7 @@ void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
     const Worker& worker = runtime.worker(i);
     mix(standing.print, worker.tick.load(std::memory_order_relaxed));
     standing.quiet &=
-        worker.deque.size() == 0 && worker.ready.size() == 0 && worker.inbox_size.load(std::memory_order_relaxed) == 0;
+        worker.deque.size() == 0 && worker.ready.empty() && worker.inbox_size.load(std::memory_order_relaxed) == 0;
     // Kicked out of its sleep, and not on a processor yet: it may take its time on a busy machine.
     standing.quiet &= worker.pinned.empty() && worker.idle_node.wake.load(std::memory_order_relaxed) != IdleNode::token;
   }

@@ -126,7 +126,7 @@ bool is_quiet(RuntimeCore& runtime) {
   const unsigned count = runtime.worker_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
     const Worker& worker = runtime.worker(i);
-    if (worker.deque.size() != 0 || worker.ready.size() != 0 || !worker.inbox.empty() || !worker.pinned.empty() ||
+    if (worker.deque.size() != 0 || !worker.ready.empty() || !worker.inbox.empty() || !worker.pinned.empty() ||
         worker.idle_node.wake.load(std::memory_order_relaxed) == IdleNode::token)
       return false;
   }
