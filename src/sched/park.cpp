@@ -57,6 +57,15 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   }
 }
 
+// What is said of a task before its stack is left.
+[[gnu::always_inline]] inline void note_park(Worker& worker, TaskCore& task, FiberCore* self) {
+  ++worker.counters.parks;
+  task.top = self;
+  task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
+  task.last_worker = static_cast<std::uint16_t>(worker.index);
+  worker.left = Left::parks(task);
+}
+
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {
   if (task.word.leave() == TaskWord::Queue::you) {
     task.word.make_runnable();
@@ -155,11 +164,7 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
       if (worker.runtime->options.migration_check) [[unlikely]]
         yield_task();  // it was spared the wait, not the move
     } else {
-      ++worker.counters.parks;
-      task.top = self;
-      task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
-      task.last_worker = static_cast<std::uint16_t>(worker.index);
-      worker.left = Left::parks(task);
+      note_park(worker, task, self);
       const Entry next = next_local(worker);
       reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
     }
@@ -175,11 +180,7 @@ namespace {
   seam::free_light_fence();  // of a plain worker, as the light fence in finish_wait, which has the uncommon cases
   if (!worker.plain || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
     return finish_wait(task, raise);
-  ++worker.counters.parks;
-  task.top = self;
-  task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
-  task.last_worker = static_cast<std::uint16_t>(worker.index);
-  worker.left = Left::parks(task);
+  note_park(worker, task, self);
   void* back = leave_here_for<true>(worker, self, next_of<true>(worker));
   task.wait = nullptr;
   return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));

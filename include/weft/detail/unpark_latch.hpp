@@ -7,13 +7,11 @@
 //   at the end, whatever that was: clear
 //
 // Invariants
-//   [UNP-1] Who unparks sets the latch, runs a full fence, then looks at the task; the owner stores PARKING, runs a
-//   full
-//           fence, then looks at the latch. One of the two sees the other: an unpark before the wait is not lost, nor
-//           one that comes while its task waits for something else.
-//   [UNP-2] Each park_if clears it at its end: however often it was set, it ends one wait. In a race the look of who
-//   set
-//           it may find the next wait, and end that for nothing, too.
+//   [UNP-1] Who unparks sets the latch, runs a full fence, then looks at the task; the owner stores PARKING, runs
+//           a full fence, then looks at the latch. One of the two sees the other: an unpark before the wait is not
+//           lost, nor one that comes while its task waits for something else.
+//   [UNP-2] Each park_if clears it at its end: however often it was set, it ends one wait. In a race the look of
+//           who set it may find the next wait, and end that for nothing, too.
 // Threads: set, clear: the task itself. unpark: any; for a task that has ended it may set the latch of who has the
 // record by then, whose next park_if ends for nothing once, as it may.
 #pragma once
