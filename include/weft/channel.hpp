@@ -65,15 +65,12 @@ class Channel {
     if (mode_ != ChannelMode::block) [[unlikely]]
       return sent(send_now(value));
     detail::note_use(core_.last_sender);
-    detail::TaskCore* woken = nullptr;
-    const detail::Offered offered = core_.send_or_hold(value, woken);
+    const auto [offered, woken] = core_.send_or_hold(value);
     if (offered == detail::Offered::sent) [[likely]]
       return detail::deliver_one(woken);
-    detail::WakeReason reason = detail::WakeReason::closed;
-    if (offered == detail::Offered::full)
-      reason = detail::park_locked(core_.senders(), core_.lock(), &value, "send", &core_, core_.last_receiver);
-    if (reason != detail::WakeReason::data) [[unlikely]]
-      send_on(value, reason);
+    if (offered == detail::Offered::closed) [[unlikely]]
+      return sent(SendStatus::closed);
+    return detail::park_locked(core_.senders(), core_.lock(), &value, sending, this, core_.last_receiver);
   }
   void send(const T& value)
     requires std::copy_constructible<T>
@@ -131,14 +128,11 @@ class Channel {
     turn();
     detail::note_use(core_.last_receiver);
     std::optional<T> value;
-    detail::TaskCore* woken = nullptr;
-    if (core_.recv_or_hold(value, woken) != detail::Got::empty) {
+    const auto [taken, woken] = core_.recv_or_hold(value);
+    if (taken != detail::Got::empty) {
       detail::deliver_one(woken);
     } else {
-      const detail::WakeReason reason =
-          detail::park_locked(core_.receivers(), core_.lock(), &value, "recv", &core_, core_.last_sender);
-      if (reason != detail::WakeReason::data && reason != detail::WakeReason::closed) [[unlikely]]
-        (void)park_recv(value, seam::no_deadline, detail::Raise::yes, reason != detail::WakeReason::none);
+      detail::park_locked(core_.receivers(), core_.lock(), &value, receiving, this, core_.last_sender);
     }
     return value;
   }
@@ -231,7 +225,11 @@ class Channel {
     return taken == detail::Got::closed ? RecvStatus::closed : RecvStatus::empty;
   }
   SendStatus drop_one(T& value);
-  void send_on(T& value, detail::WakeReason reason);
+  // Plain waits that did not end with data.
+  static void send_on(void* channel, void* value, detail::WakeReason reason);
+  static void recv_on(void* channel, void* into, detail::WakeReason reason);
+  static constexpr detail::ParkSide sending{"send", &Channel::send_on};
+  static constexpr detail::ParkSide receiving{"recv", &Channel::recv_on};
   void sent(SendStatus status) const {
     if (status == SendStatus::closed) [[unlikely]]
       detail::throw_channel_closed(close_reason());
@@ -308,12 +306,20 @@ template <class T>
   return offered == detail::Offered::sent ? SendStatus::sent : SendStatus::dropped;
 }
 
-// A send that found no room and was not claimed while it waited, or that found the channel closed.
 template <class T>
-[[gnu::noinline]] void Channel<T>::send_on(T& value, detail::WakeReason reason) {
-  sent(reason == detail::WakeReason::closed
-           ? SendStatus::closed
-           : park_send(value, seam::no_deadline, detail::Raise::yes, reason != detail::WakeReason::none));
+void Channel<T>::send_on(void* channel, void* value, detail::WakeReason reason) {
+  auto& self = *static_cast<Channel*>(channel);
+  self.sent(reason == detail::WakeReason::closed
+                ? SendStatus::closed
+                : self.park_send(*static_cast<T*>(value), seam::no_deadline, detail::Raise::yes,
+                                 reason != detail::WakeReason::none));
+}
+
+template <class T>
+void Channel<T>::recv_on(void* channel, void* into, detail::WakeReason reason) {
+  if (reason == detail::WakeReason::closed) return;
+  (void)static_cast<Channel*>(channel)->park_recv(*static_cast<std::optional<T>*>(into), seam::no_deadline,
+                                                  detail::Raise::yes, reason != detail::WakeReason::none);
 }
 
 template <class T>

@@ -34,6 +34,20 @@ weft_fiber_landing:
   .cfi_endproc
   .size weft_fiber_entry, . - weft_fiber_entry
 
+// WEFT_JUMPS_BACK (include/weft/detail/jump_back.hpp): the name is the compilers' own.
+  .globl __x86_return_thunk
+  .hidden __x86_return_thunk
+  .type __x86_return_thunk, @function
+  .p2align 4
+__x86_return_thunk:
+  .cfi_startproc
+  popq %rcx
+  .cfi_def_cfa_offset 0
+  .cfi_register rip, rcx
+  jmpq *%rcx
+  .cfi_endproc
+  .size __x86_return_thunk, . - __x86_return_thunk
+
   .hidden DW.ref.weft_entry_personality
   .weak DW.ref.weft_entry_personality
   .section .data.rel.local.DW.ref.weft_entry_personality, "awG", @progbits, DW.ref.weft_entry_personality, comdat

@@ -28,7 +28,7 @@ void come_to_point(const char* what) noexcept {
   task->top = self;
   task->last_worker = static_cast<std::uint16_t>(worker->index);
   task->word.make_runnable();
-  worker->left = Left::yields(*task);
+  worker->left = Left::yields(*task, false);
   leave_for(*worker, self, {});
 }
 

@@ -178,12 +178,8 @@ Entry next_unready(Worker& worker) {
 
 // Unstarted ones get a turn among those that only yield to each other.
 Entry next_in_turn(Worker& worker) {
-  worker.slot_streak = 0;
   if (const Entry entry = worker.deque.pop()) return entry;
-  if (const Entry entry = worker.ready.pop(true)) {
-    ++worker.slot_streak;
-    return entry;
-  }
+  if (const Entry entry = worker.ready.pop(true)) return entry;
   return next_unready(worker);
 }
 
@@ -313,15 +309,31 @@ void note_wake(const TaskCore& task) {
   }
 }
 
-void deliver_wake(TaskCore* task) {
-  auto* worker = static_cast<Worker*>(this_worker());
-  if (worker != nullptr && worker->plain && worker == task->root->worker && !is_bound(*task)) [[likely]] {
-    // The usual one: it ran here, and runs here again.
-    if (task->word.deliver_runnable() != TaskWord::Queue::you) return;
-    ++worker->counters.wakes;
-    return worker->ready.push_slot<true>(Entry(task, entry_task));
-  }
+namespace {
+
+[[gnu::noinline]] void deliver_elsewhere(TaskCore* task) {
   if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
+}
+[[gnu::noinline]] void displace_slot(ReadyQueue& ready, Entry entry) {
+  ready.push_slot<true>(entry);
+}
+
+}  // namespace
+
+// Ends with its calls, so that the usual way saves no register.
+void deliver_wake(TaskCore* task) {
+  const FiberCore* self = usual_core();
+  if (self == nullptr) [[unlikely]]
+    return deliver_elsewhere(task);
+  auto* worker = static_cast<Worker*>(self->root->worker);
+  // The usual one: it ran here, and runs here again.
+  if (worker == nullptr || !worker->plain || worker != task->root->worker || is_bound(*task)) [[unlikely]]
+    return deliver_elsewhere(task);
+  if (task->word.deliver_runnable<false>() != TaskWord::Queue::you) [[unlikely]]
+    return;
+  ++worker->counters.wakes;
+  if (!worker->ready.fill_slot(Entry(task, entry_task))) [[unlikely]]
+    displace_slot(worker->ready, Entry(task, entry_task));
 }
 
 void make_ready(TaskCore* task, WakeReason) {

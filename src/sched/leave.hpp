@@ -24,7 +24,10 @@ Entry next_in_turn(Worker& worker);
 void* leave_for_other(Worker& worker, FiberCore* self, Entry entry);
 void watch_departure(const Worker& worker, const TaskCore& task);
 
-inline constexpr unsigned longest_slot_streak = 16;  // dispatches from the slot before the FIFO gets a turn
+// The slot's task goes first, but at fifteen picks in a row of each 64 the oldest does.
+inline bool slot_first(std::uint64_t pick) {
+  return (pick & 48) != 0;
+}
 
 // Goes back where it belongs, whoever wakes it.
 [[gnu::always_inline]] inline bool is_bound(const TaskCore& task) {
@@ -35,18 +38,14 @@ inline constexpr unsigned longest_slot_streak = 16;  // dispatches from the slot
   const Left left = worker.left;
   if (!left) return;
   worker.left = {};
-  if (worker.plain && !left.is_core()) [[likely]] {
-    TaskCore* task = left.task();
-    if (!is_bound(*task)) [[likely]] {
-      if (left.yields()) {
-        worker.ready.push_back<true>(Entry(task, entry_task));
-      } else if (task->word.leave() == TaskWord::Queue::you) [[unlikely]] {
-        make_ready(task, WakeReason::none);
-      }
-      return;
-    }
+  if (TaskCore* task = left.plain_park()) [[likely]] {
+    if (task->word.leave() == TaskWord::Queue::you) [[unlikely]]
+      make_ready(task, WakeReason::none);
+  } else if (left.plain()) {
+    worker.ready.push_back<true>(Entry(left.task(), entry_task));
+  } else {
+    arrive_from(worker, left);
   }
-  arrive_from(worker, left);
 }
 
 template <bool Plain = false>
@@ -55,23 +54,19 @@ template <bool Plain = false>
   const std::uint64_t pick = ++worker.picks;
   if (worker.look_due(pick)) [[unlikely]]
     return {};
-  if (worker.ready.empty()) return next_unready(worker);
   if ((pick & 15) == 0) [[unlikely]]
     return next_in_turn(worker);
-  const bool slot_first = worker.slot_streak < longest_slot_streak;
-  const Entry entry = worker.ready.pop<Plain>(slot_first);
-  if (!entry) [[unlikely]]
-    return next_unready(worker);
-  ++worker.slot_streak;
-  return entry;
+  if (const Entry entry = worker.ready.pop<Plain>(slot_first(pick))) [[likely]]
+    return entry;
+  return next_unready(worker);
 }
 
-// Returns when somebody comes back to `self`, with what they passed. Plain: on a plain worker, and nothing is asked of
-// self's chain, its FP words above all.
+// Returns when somebody comes back to `self`, with what they passed. Plain: on a plain worker, to a task, and nothing
+// is asked of self's chain, its FP words above all.
 template <bool Plain = false>
 [[gnu::always_inline]] inline void* change_to(Worker& worker, FiberCore* self, FiberCore* to, void* argument) {
   FiberCore* root = to->root;
-  if (to != worker.loop) {  // all three: a worker's place may have got another thread since
+  if (Plain || to != worker.loop) {  // all three: a worker's place may have got another thread since
     root->thread_eh = worker.thread_eh;
     root->carrier = worker.carrier;
     root->worker = &worker;
@@ -80,7 +75,7 @@ template <bool Plain = false>
   if constexpr (!Plain) alerts |= self->root->alert.load(std::memory_order_relaxed);
   if (alerts & alert_fp) [[unlikely]]
     fp_words_change(self, to);
-  void* back = switch_fiber(*self, *to, argument);
+  void* back = switch_fiber(*self, *to, argument, worker.thread_eh);
   arrive_here(*static_cast<Worker*>(self->root->worker));
   return back;
 }
@@ -88,13 +83,14 @@ template <bool Plain = false>
 template <bool Plain = false>
 [[gnu::always_inline]] inline void* leave_here_for(Worker& worker, FiberCore* self, Entry entry) {
   if (entry && entry.kind() == entry_task) [[likely]] {
-    auto* task = entry.as<TaskCore>();
+    static_assert(entry_task == 0);
+    auto* task = static_cast<TaskCore*>(reinterpret_cast<QueueLink*>(entry.word()));
     if (task->top != nullptr) [[likely]] {
       if (!Plain && worker.watched) [[unlikely]]
         watch_departure(worker, *task);
       ++worker.counters.switches;
       record_current(worker, task);
-      const WakeReason reason = task->word.run_on(worker.index + 1);
+      const WakeReason reason = task->word.run_as(worker.running);
       return change_to<Plain>(worker, self, task->top, reinterpret_cast<void*>(static_cast<std::uintptr_t>(reason)));
     }
   }

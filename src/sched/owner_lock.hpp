@@ -45,6 +45,16 @@ class OwnerLock {
     seam::free_light_fence();  // as above
     look_for_others();
   }
+  // The same, but it does not wait: false if one of the others is here [OWN-2].
+  [[gnu::always_inline]] bool try_lock_owner_free() noexcept {
+    busy_.store(1, std::memory_order_relaxed);
+    seam::free_light_fence();  // as above
+    if (taken_.load(std::memory_order_acquire) == 0) [[likely]]
+      // acquire: [OWN-4]
+      return true;
+    unlock_owner();
+    return false;
+  }
   [[gnu::always_inline]] void unlock_owner() noexcept { busy_.store(0, std::memory_order_release); }
 
   void lock_other() noexcept {

@@ -58,12 +58,12 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
 }
 
 // What is said of a task before its stack is left.
-[[gnu::always_inline]] inline void note_park(Worker& worker, TaskCore& task, FiberCore* self) {
+[[gnu::always_inline]] inline void note_park(Worker& worker, TaskCore& task, FiberCore* self, bool plain) {
   ++worker.counters.parks;
   task.top = self;
   task.parked_at = static_cast<std::uint32_t>(worker.now.load(std::memory_order_relaxed) >> 20);
   task.last_worker = static_cast<std::uint16_t>(worker.index);
-  worker.left = Left::parks(task);
+  worker.left = Left::parks(task, plain);
 }
 
 WakeReason park_thread(TaskCore& task, std::int64_t deadline) {
@@ -164,7 +164,7 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
       if (worker.runtime->options.migration_check) [[unlikely]]
         yield_task();  // it was spared the wait, not the move
     } else {
-      note_park(worker, task, self);
+      note_park(worker, task, self, false);
       const Entry next = next_local(worker);
       reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
     }
@@ -175,12 +175,12 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
 
 namespace {
 
-[[gnu::always_inline]] inline WakeReason park_here(TaskCore& task, FiberCore* self, Raise raise) {
-  auto& worker = static_cast<Worker&>(*self->root->worker);
-  seam::free_light_fence();  // of a plain worker, as the light fence in finish_wait, which has the uncommon cases
-  if (!worker.plain || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
+// Of a plain worker. PARKING before the looks, as in finish_wait, which has the uncommon cases.
+[[gnu::always_inline]] inline WakeReason park_here(Worker& worker, TaskCore& task, FiberCore* self, Raise raise) {
+  seam::free_light_fence();
+  if (is_bound(task) || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
     return finish_wait(task, raise);
-  note_park(worker, task, self);
+  note_park(worker, task, self, true);
   void* back = leave_here_for<true>(worker, self, next_of<true>(worker));
   task.wait = nullptr;
   return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));
@@ -189,32 +189,36 @@ namespace {
 }  // namespace
 
 WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise) {
-  return park_here(task, self, raise);
+  auto& worker = static_cast<Worker&>(*self->root->worker);
+  return worker.plain ? park_here(worker, task, self, raise) : finish_wait(task, raise);
 }
 
-WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const char* kind, const void* object,
-                       const TaskCore* last_seen) {
+void park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const ParkSide& side, void* object,
+                 const TaskCore* last_seen) {
   const PlainWait plain = plain_wait();
-  if (plain.task == nullptr) [[unlikely]] {
+  if (plain.task == nullptr || !static_cast<Worker*>(plain.self->root->worker)->plain) [[unlikely]] {
     lock.unlock();
-    return WakeReason::none;
+    return side.otherwise(object, slot, WakeReason::none);
   }
+  auto& worker = static_cast<Worker&>(*plain.self->root->worker);
   TaskCore& task = *plain.task;
-  const WaitInfo info{.kind = kind, .object = object, .last_seen = last_seen};
+  const WaitInfo info{.kind = side.kind, .object = object, .last_seen = last_seen};
   task.wait = &info;
   task.deadline.store(seam::no_deadline, std::memory_order_relaxed);  // before the ticket
   WaitNode node;
   node.slot = slot;
-  list.park(node, task);
+  list.park<false>(node, task);
   lock.unlock();
-  const WakeReason reason = park_here(task, plain.self, Raise::yes);
-  if (reason != WakeReason::data && reason != WakeReason::closed) [[unlikely]] {
+  const WakeReason reason = park_here(worker, task, plain.self, Raise::yes);
+  if (reason == WakeReason::data) [[likely]]
+    return;
+  if (reason != WakeReason::closed) {
     lock.lock();
     list.remove(node);
     lock.unlock();
     if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
   }
-  return reason;
+  side.otherwise(object, slot, reason);
 }
 
 bool cancel_due(TaskCore& task) {
@@ -247,7 +251,7 @@ template <bool Plain>
     return;                                               // nobody else, no full look due
   task->top = self;
   task->word.make_runnable();
-  worker.left = Left::yields(*task);
+  worker.left = Left::yields(*task, Plain);
   leave_here_for<Plain>(worker, self, next);
 }
 
@@ -284,7 +288,7 @@ void yield_and_look() {
   if (root->worker != nullptr && static_cast<Worker*>(root->worker)->plain &&
       root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
     TaskCore& task = *root->task;
-    if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task)) [[likely]]
+    if (task.scope->deadline_within == seam::no_deadline && !is_bound(task) && surely_unasked(task)) [[likely]]
       return yield_on<true>(self);
   }
   yield_slow(self);

@@ -33,6 +33,16 @@ class ReadyQueue {
       append(displaced);
     lock_.unlock_owner();
   }
+  // The same without a call: false, and nothing has changed, if the slot is taken or somebody else is here.
+  [[gnu::always_inline]] bool fill_slot(Entry entry) {
+    if (!lock_.try_lock_owner_free()) [[unlikely]]
+      return false;
+    const bool room = !Entry{slot_};
+    if (room) [[likely]]
+      slot_ = entry;
+    lock_.unlock_owner();
+    return room;
+  }
   template <bool Free = false>
   [[gnu::always_inline]] void push_back(Entry entry) {
     lock<Free>();

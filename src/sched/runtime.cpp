@@ -122,6 +122,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   for (unsigned i = 0; i < options.max_workers; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->index = i;
+    worker->running = TaskWord::running_on(i + 1);
     worker->runtime = this;
     worker->idle = &idle.summary();
     worker->started = &live.started_shard(i);

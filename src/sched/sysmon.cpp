@@ -165,7 +165,7 @@ void Sysmon::look_at_empty(Worker& worker, std::int64_t now) {
 }
 
 void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
-  const std::uint64_t tick = worker.tick.load(std::memory_order_relaxed);
+  const std::uint64_t tick = worker.tick;
   const bool in_task = state == WorkerState::active && worker.current.load(std::memory_order_relaxed) != nullptr;
   if (state == WorkerState::active || tick != seen.tick) seen.busy_at = now;
   if (!in_task || tick != seen.tick) {

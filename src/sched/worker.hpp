@@ -62,11 +62,12 @@ struct WorkerCounters {
 };
 
 // A stack that is about to be left: of a task that parks, of one that yields, or a virtual core with nothing to run.
+// `plain`: of a task that is not bound, on a plain worker: whoever arrives takes the short way [LEAVE-1].
 class Left {
  public:
   Left() = default;
-  static Left parks(TaskCore& task) { return Left(&task, 0); }
-  static Left yields(TaskCore& task) { return Left(&task, 1); }
+  static Left parks(TaskCore& task, bool plain) { return Left(&task, plain ? 0 : 4); }
+  static Left yields(TaskCore& task, bool plain) { return Left(&task, plain ? 1 : 1 | 4); }
   static Left core(FiberCore& core) { return Left(&core, 2); }
 
   explicit operator bool() const { return word_ != 0; }
@@ -75,10 +76,13 @@ class Left {
   FiberCore* core() const { return is_core() ? static_cast<FiberCore*>(place()) : nullptr; }
   bool yields() const { return word_ & 1; }
   bool is_core() const { return word_ & 2; }
+  bool plain() const { return (word_ & (2 | 4)) == 0; }
+  // Null: it is no plain park.
+  TaskCore* plain_park() const { return (word_ & 7) == 0 ? reinterpret_cast<TaskCore*>(word_) : nullptr; }
 
  private:
   Left(void* place, std::uintptr_t kind) : word_(reinterpret_cast<std::uintptr_t>(place) | kind) {}
-  void* place() const { return reinterpret_cast<void*>(word_ & ~std::uintptr_t{3}); }
+  void* place() const { return reinterpret_cast<void*>(word_ & ~std::uintptr_t{7}); }
 
   std::uintptr_t word_ = 0;  // 0: none
 };
@@ -92,8 +96,8 @@ struct Worker : WorkerCore {
   bool own_queues = true;  // what it wakes stays here: the policy steals, and nothing checks migration
   bool checked = false;    // the runtime wants spec assertions
   bool watched = false;    // those, or a trace: somebody wants to see each switch
-  unsigned slot_streak = 0;
-  Left left;                // [WKR-1]
+  TaskMoment running = TaskWord::running_on(0);  // on this worker
+  Left left;                                     // [WKR-1]
   std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   seam::Atomic<std::int64_t> now{0};                       // coarse, refreshed at every full look

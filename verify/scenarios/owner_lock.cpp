@@ -71,6 +71,19 @@ void tries(World& world) {
   });
 }
 
+// An owner that does not wait: it goes back, and comes again by the way that does.
+template <class Kit>
+void owner_tries(World& world) {
+  auto stage = std::make_shared<Stage<Kit>>(world);
+  world.thread("owner", [stage] {
+    if (!stage->lock.try_lock_owner_free()) return stage->as_owner();
+    stage->guarded.write(stage->guarded.read() + 1);
+    stage->lock.unlock_owner();
+  });
+  world.thread("other", [stage] { stage->as_other(); });
+  world.finally([stage] { check(stage->guarded.read() == 2, "an increment is lost"); });
+}
+
 // The worker moves to another OS thread: the new owner comes after the old one, ordered by whoever hands it on.
 template <class Kit>
 void handed_on(World& world) {
@@ -99,6 +112,11 @@ const Register c{{.name = "owner lock: asymmetric fences and store buffers",
                   .asymmetric = true}};
 const Register d{{.name = "owner lock: one tries while another waits", .run = tries<Real>, .delays = 1}};
 const Register e{{.name = "owner lock: handed on to another thread", .run = handed_on<Real>, .delays = 1}};
+const Register f{{.name = "owner lock: an owner that tries first",
+                  .run = owner_tries<Real>,
+                  .preemptions = 3,
+                  .delays = 2,
+                  .asymmetric = true}};
 
 const Register m1{{.name = "mutant: owner lock without the owner's fence",
                    .run = meet<mutants::owner_lock_without_light_fence::Kit, 1>,
@@ -121,6 +139,16 @@ const Register m5{{.name = "mutant: owner lock left relaxed by an other",
 const Register m6{{.name = "mutant: owner lock taken by a try without a second look",
                    .run = tries<mutants::owner_lock_try_trusts::Kit>,
                    .fails = Verdict::race}};
+const Register m7{{.name = "mutant: owner lock tried by the owner without a look",
+                   .run = owner_tries<mutants::owner_lock_owner_trusts::Kit>,
+                   .fails = Verdict::race,
+                   .delays = 2,
+                   .asymmetric = true}};
+const Register m8{{.name = "mutant: owner lock tried by the owner with its flag left up",
+                   .run = owner_tries<mutants::owner_lock_try_keeps_flag::Kit>,
+                   .fails = Verdict::livelock,
+                   .delays = 2,
+                   .asymmetric = true}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify

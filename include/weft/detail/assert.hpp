@@ -35,10 +35,14 @@ extern seam::Guessed<bool> spec_assertions;
 #define WEFT_DEBUG(condition, text) WEFT_ASSERT(condition, text)
 #endif
 
+// WEFT_SPEC_IF(wanted, ...): where the caller knows at compile time that nobody has asked for them, debug builds alone
+// check.
 #if defined(NDEBUG) && !WEFT_SEAM_VERIFY
+#define WEFT_SPEC_IF(wanted, condition, text) ((wanted) ? WEFT_SPEC(condition, text) : (void)0)
 #define WEFT_SPEC_ON() __builtin_expect(::weft::detail::spec_assertions, 0)
 #define WEFT_SPEC(condition, text) (WEFT_SPEC_ON() ? WEFT_ASSERT(condition, text) : (void)0)
 #else
+#define WEFT_SPEC_IF(wanted, condition, text) WEFT_ASSERT(condition, text)
 #define WEFT_SPEC_ON() true
 #define WEFT_SPEC(condition, text) WEFT_ASSERT(condition, text)
 #endif

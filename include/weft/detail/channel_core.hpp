@@ -106,6 +106,14 @@ class ChannelCoreOf {
   using Node = WaitNodeOf<Task>;
   using List = WaitListOf<Task>;
   using Claimed = ClaimedOf<Task>;
+  struct Sending {
+    Offered offered = Offered::full;
+    Task* woken = nullptr;
+  };
+  struct Taking {
+    Got got = Got::empty;
+    Task* woken = nullptr;
+  };
 
   explicit ChannelCoreOf(std::uint32_t capacity) : buffer_(capacity) {}
   ChannelCoreOf(const ChannelCoreOf&) = delete;
@@ -158,6 +166,16 @@ class ChannelCoreOf {
     const Got taken = take(into, woken);
     if (taken != Got::empty) lock_.unlock();
     return taken;
+  }
+  [[gnu::always_inline]] Sending send_or_hold(T& value) {
+    Sending done;
+    done.offered = send_or_hold(value, done.woken);
+    return done;
+  }
+  [[gnu::always_inline]] Taking recv_or_hold(std::optional<T>& into) {
+    Taking done;
+    done.got = recv_or_hold(into, done.woken);
+    return done;
   }
   // --- One look, else the task is PARKING and its node is linked.
   Offered send_or_park(T& value, Task& task, Node& node, Task*& woken) {
@@ -337,7 +355,44 @@ class ChannelCoreOf {
   List& senders() { return senders_; }
   List& receivers() { return receivers_; }
 
-  [[gnu::noinline]] Offered offer(T& value, Task*& woken) {
+  // Out of line, and by value: what goes through memory is a store to forward in each message.
+  [[gnu::noinline]] Sending offer(T& value) {
+    Sending done;
+    done.offered = admit(value, done.woken);
+    return done;
+  }
+  Offered offer(T& value, Task*& woken) {
+    const Sending done = offer(value);
+    woken = done.woken;
+    return done.offered;
+  }
+  [[gnu::noinline]] Taking take(std::optional<T>& into) {
+    Taking done;
+    done.got = fetch(into, done.woken);
+    return done;
+  }
+  Got take(std::optional<T>& into, Task*& woken) {
+    const Taking done = take(into);
+    woken = done.woken;
+    return done.got;
+  }
+
+  // For select, whose task is PARKING already.
+  void link_sender_parking(T& value, Task& task, Node& node) {
+    node.task = &task;
+    node.slot = &value;
+    senders_.push(node);
+  }
+  void link_receiver_parking(std::optional<T>& into, Task& task, Node& node) {
+    node.task = &task;
+    node.slot = &into;
+    receivers_.push(node);
+  }
+  void unlink_sender(Node& node) { senders_.remove(node); }
+  void unlink_receiver(Node& node) { receivers_.remove(node); }
+
+ private:
+  [[gnu::always_inline]] Offered admit(T& value, Task*& woken) {
     if (closed_) [[unlikely]]
       return Offered::closed;
     if (!receivers_.empty()) {
@@ -354,7 +409,7 @@ class ChannelCoreOf {
     return Offered::sent;
   }
 
-  [[gnu::noinline]] Got take(std::optional<T>& into, Task*& woken) {
+  [[gnu::always_inline]] Got fetch(std::optional<T>& into, Task*& woken) {
     if (buffer_.size() != 0) [[likely]] {
       // [LP received from the buffer, W-056] under the lock
       into.emplace(std::move(buffer_.front()));
@@ -381,21 +436,6 @@ class ChannelCoreOf {
     return closed_ ? Got::closed : Got::empty;
   }
 
-  // For select, whose task is PARKING already.
-  void link_sender_parking(T& value, Task& task, Node& node) {
-    node.task = &task;
-    node.slot = &value;
-    senders_.push(node);
-  }
-  void link_receiver_parking(std::optional<T>& into, Task& task, Node& node) {
-    node.task = &task;
-    node.slot = &into;
-    receivers_.push(node);
-  }
-  void unlink_sender(Node& node) { senders_.remove(node); }
-  void unlink_receiver(Node& node) { receivers_.remove(node); }
-
- private:
   void link_and_unlock(List& list, void* slot, Task& task, Node& node) {
     node.slot = slot;
     list.park(node, task);

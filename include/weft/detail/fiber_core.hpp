@@ -182,6 +182,14 @@ inline FiberCore* core_of(Slot slot) {
   return reinterpret_cast<FiberCore*>(slot.ceiling() - sizeof(FiberCore));
 }
 
+// Null: it runs on no stack of the usual size.
+[[gnu::always_inline]] inline FiberCore* usual_core() {
+  const std::uintptr_t sp = stack_pointer();
+  if (slot_shift_of[sp >> chunk_shift] != min_slot_shift) [[unlikely]]
+    return nullptr;
+  return reinterpret_cast<FiberCore*>(slot_ceiling(sp, min_slot_shift) - sizeof(FiberCore));
+}
+
 [[gnu::always_inline]] inline FiberCore* current_core() {
   const std::uintptr_t sp = stack_pointer();
   const unsigned shift = slot_shift_of[sp >> chunk_shift];
@@ -213,12 +221,17 @@ inline FiberCore* core_of(Slot slot) {
 }
 
 // Goes to `to` and returns, when somebody comes back here, what they passed. Exception state belongs to the fiber.
-[[gnu::always_inline]] inline void* switch_fiber(FiberCore& from, FiberCore& to, void* arg, bool last = false) {
-  exchange_eh(from.root->thread_eh, from, to);
+[[gnu::always_inline]] inline void* switch_fiber(FiberCore& from, FiberCore& to, void* arg, ThreadEh* thread,
+                                                 bool last = false) {
+  exchange_eh(thread, from, to);
   tools_before_switch(from.tools, to.tools, last);
   void* back = switch_context(from.ctx, to.ctx, arg);
   tools_after_switch(from.tools);
   return back;
+}
+
+[[gnu::always_inline]] inline void* switch_fiber(FiberCore& from, FiberCore& to, void* arg, bool last = false) {
+  return switch_fiber(from, to, arg, from.root->thread_eh, last);
 }
 
 // Slow halves, src/fiber/fiber.cpp.

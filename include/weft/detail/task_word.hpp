@@ -126,13 +126,16 @@ class TaskWord {
   }
 
   // fresh or runnable -> running, by whoever took it from its queue. Returns why its wait ended, if it waited.
-  WakeReason run_on(unsigned owner) {
+  WakeReason run_on(unsigned owner) { return run_as(running_on(owner)); }
+  // What a task that runs there has in its word, but for the ticket.
+  static constexpr TaskMoment running_on(unsigned owner) { return {TaskState::running, Ticket{}, owner}; }
+  WakeReason run_as(TaskMoment running) {
 #ifndef NDEBUG
     check_may_run();
 #endif
     const TaskMoment now = mine();
     // [LP dequeued to RUNNING, W-108] after an acquiring pop; release: who sees it running sees on what it runs
-    word_.store(TaskMoment(TaskState::running, now.ticket(), owner).bits(), std::memory_order_release);
+    word_.store((now.bits() & TaskMoment::ticket_mask) | running.bits(), std::memory_order_release);
     return now.reason();
   }
   // fresh, or woken by whom Queue::you names: about to stand in a run queue, whose push publishes it. Keeps the reason.
@@ -183,9 +186,11 @@ class TaskWord {
 
   // running -> parking, with the next ticket. From here on the claim is open: call it under the lock of the object
   // that will wake the task, before the node is linked. No user code, allocation or syscall until leave() or stay().
+  // Checked: false on a worker of which nobody wants it.
+  template <bool Checked = true>
   Ticket begin_park() {
     const TaskMoment now = mine();
-    WEFT_SPEC(now.state() == TaskState::running, "only a running task parks");
+    WEFT_SPEC_IF(Checked, now.state() == TaskState::running, "only a running task parks");
     const TaskMoment next(now.bits() + one_parking);  // a running word has neither reason nor LEFT nor DELIVERED
     // [LP enter PARKING, W-109] the claim is open from here: what the task wrote before, its wait block above all,
     // is visible to who wins it
@@ -250,8 +255,9 @@ class TaskWord {
   }
 
   // deliver(), and make_runnable() where that says `you`: then in one store, as nobody else may write.
+  template <bool Checked = true>
   Queue deliver_runnable() {
-    const TaskMoment now = claimed_wait();
+    const TaskMoment now = claimed_wait<Checked>();
     if (now.left()) [[likely]] {
       word_.store(runnable_from(now), std::memory_order_relaxed);
       return Queue::you;
@@ -292,10 +298,11 @@ class TaskWord {
            static_cast<std::uint64_t>(TaskState::runnable);
   }
   // By its winner. acquire: LEFT, so that the stack may be run
+  template <bool Checked = true>
   TaskMoment claimed_wait() const {
     const TaskMoment now = look();
-    WEFT_SPEC(now.state() == TaskState::parking && now.reason() != WakeReason::none && !now.delivered(),
-              "only who has claimed a wait delivers it, once");
+    WEFT_SPEC_IF(Checked, now.state() == TaskState::parking && now.reason() != WakeReason::none && !now.delivered(),
+                 "only who has claimed a wait delivers it, once");
     return now;
   }
   bool is(TaskState state) const { return mine().state() == state; }

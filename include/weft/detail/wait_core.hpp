@@ -26,6 +26,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "weft/detail/jump_back.hpp"
 #include "weft/detail/task_core.hpp"
 #include "weft/detail/wait_list.hpp"
 
@@ -115,11 +116,16 @@ struct PlainWait {
 }
 // Parks; the word is PARKING.
 WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise);
+// One side of an object whose waiters stand in a list.
+struct ParkSide {
+  const char* kind;
+  // The wait did not end with data, and nothing is published any more. `none`: it was no plain one, and has not begun.
+  void (*otherwise)(void* object, void* slot, WakeReason reason);
+};
 // The same from the start, of who waits in `list` for what goes through `slot`. The object's lock is held, and let go
-// here. Raises what there is to raise. Done: data, closed. Not done, and nothing is published any more: `none`, if it
-// is no plain wait and nothing has been tried, or another reason.
-[[gnu::noinline]] WakeReason park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const char* kind,
-                                         const void* object, const TaskCore* last_seen);
+// here. Raises what there is to raise. A function to end with: behind it nothing is left to do.
+[[gnu::noinline]] WEFT_JUMPS_BACK void park_locked(WaitList& list, seam::SpinLock& lock, void* slot,
+                                                   const ParkSide& side, void* object, const TaskCore* last_seen);
 
 template <Waitable W>
 [[gnu::noinline]] WaitEnd park_by_rounds(W& waitable, WaitRound round) {

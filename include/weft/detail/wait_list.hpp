@@ -66,9 +66,10 @@ class WaitListOf {
   }
 
   // PARKING, and linked as the youngest, under the object's lock, after a look that found nothing.
+  template <bool Checked = true>
   void park(Node& node, Task& task) {
     node.task = &task;
-    node.ticket = task.word.begin_park();
+    node.ticket = task.word.template begin_park<Checked>();
     push(node);
   }
 

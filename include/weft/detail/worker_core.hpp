@@ -34,7 +34,7 @@ class Tally {
 
 struct WorkerCore {
   Deque deque;
-  alignas(cache_line) seam::Atomic<std::uint64_t> tick{0};
+  alignas(cache_line) seam::Guessed<std::uint64_t> tick = 0;
   TaskCore* free_records = nullptr;  // linked through `links.scope_next`
   unsigned free_count = 0;
   unsigned index = 0;
@@ -48,11 +48,7 @@ struct WorkerCore {
   seam::Atomic<std::uint64_t>* started = nullptr;  // this worker's shard of LiveCount
   seam::Atomic<std::uint64_t>* finished = nullptr;
 
-  std::uint64_t count_tick() {
-    const std::uint64_t next = tick.load(std::memory_order_relaxed) + 1;
-    tick.store(next, std::memory_order_relaxed);
-    return next;
-  }
+  void count_tick() { tick += 1; }
 };
 
 [[gnu::always_inline]] inline WorkerCore* this_worker() {
