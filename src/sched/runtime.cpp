@@ -122,6 +122,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
   for (unsigned i = 0; i < options.max_workers; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->index = i;
+    worker->running = TaskMoment(TaskState::running, {}, i + 1);
     worker->runtime = this;
     worker->idle = &idle.summary();
     worker->started = &live.started_shard(i);
@@ -134,6 +135,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->watched = worker->checked || worker->trace != nullptr || option_watermark;
     worker->plain = worker->own_queues && !worker->watched && asymmetric;
     if (worker->trace != nullptr || option_watermark) worker->in_place = false;  // each on a stack of its own
+    worker->flat = worker->in_place && asymmetric;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));
