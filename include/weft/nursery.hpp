@@ -28,10 +28,12 @@ struct NurseryOptions {
 
 namespace detail {
 void open_nursery(NurseryCore& nursery, const NurseryOptions& options);
+void open_nursery(NurseryCore& nursery);  // with none
 // Joins all, closes the scope. `failure`: of the body, or null. Returns what is to be rethrown, or null.
 std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failure);
 void close_quiet_nursery(NurseryCore& nursery);  // the same when the body returned; throws what is to be thrown
 TaskCore* take_child_record();
+void spawn_child(NurseryCore& nursery, TaskCore* task);  // wherever the caller stands
 void spawn_apart(NurseryCore& nursery, TaskCore* task);  // not by the owner, or not into the deque
 }  // namespace detail
 
@@ -50,7 +52,7 @@ class Nursery {
   }
   template <class F>
   auto spawn(F&& body, const TaskOptions& options) {
-    detail::TaskCore* task = prepare(detail::this_worker(), std::forward<F>(body), options.site, 0);
+    detail::TaskCore* task = prepare(detail::take_child_record(), std::forward<F>(body), options.site, 0);
     detail::apply_options(task, options);
     detail::spawn_apart(core_, task);
     return Task<detail::TaskResult<F>>::adopt(task);
@@ -77,16 +79,14 @@ class Nursery {
 
  private:
   template <class F>
-  [[gnu::always_inline]] detail::TaskCore* prepare(detail::WorkerCore* worker, F&& body,
-                                                   const std::source_location& site, std::uint32_t life) {
-    detail::TaskCore* task = worker != nullptr ? detail::take_record(worker) : detail::take_child_record();
+  [[gnu::always_inline]] detail::TaskCore* prepare(detail::TaskCore* task, F&& body, const std::source_location& site,
+                                                   std::uint32_t life) {
     if constexpr (std::is_nothrow_constructible_v<std::decay_t<F>, F> && detail::fits_room<std::decay_t<F>>) {
       detail::fill_task(task, std::forward<F>(body), site);
     } else {
       try {
         detail::fill_task(task, std::forward<F>(body), site);
       } catch (...) {
-        task->flags = 0;
         task->life.store(detail::life_ended, std::memory_order_relaxed);
         detail::drop_handle(task);
         throw;
@@ -99,35 +99,43 @@ class Nursery {
   }
   template <class F>
   [[gnu::always_inline]] detail::TaskCore* make(F&& body, const std::source_location& site, std::uint32_t life) {
-    detail::FiberCore* here = detail::current_core_near(core_.here);
-    detail::WorkerCore* worker = here->root->worker;
-    detail::TaskCore* task = prepare(worker, std::forward<F>(body), site, life);
-    // To copy a closure is anybody's code, which may wait and come back on another worker.
-    if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) worker = here->root->worker;
-    // Bindings to be inherited, or somebody above who catches I/O.
-    const bool inherits = (reinterpret_cast<std::uintptr_t>(here->bindings) |
-                           reinterpret_cast<std::uintptr_t>(here->shared_with) | (here->place & detail::above_io)) != 0;
-    if (worker == nullptr || here->root->task != core_.owner || inherits) [[unlikely]] {
-      detail::spawn_apart(core_, task);
-      return task;
+    detail::FiberCore* root = core_.root;
+    if (!detail::is_on_stack_of(root) || root->task != core_.owner || root->bindings != nullptr) [[unlikely]]
+      return make_apart<F>(std::forward<F>(body), site, life);
+    detail::WorkerCore* worker = root->worker;
+    detail::TaskCore* task = prepare(detail::take_record(worker), std::forward<F>(body), site, life);
+    if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+      // To copy a closure is anybody's code, which may bind something, or wait and come back on another worker.
+      worker = root->worker;
+      if (root->bindings != nullptr) [[unlikely]]
+        return detail::spawn_child(core_, task), task;
     }
     ++core_.plain;  // [NUR-1] [NUR-2]
-    task->bindings = nullptr;
+    task->root = root;
     task->id = detail::task_id_for(worker);
     detail::count_started(worker);
     detail::push_young(worker, detail::Entry(task, detail::entry_task));
+    return task;
+  }
+  // Not by the owner, or inside a fiber of his, or with bindings to be inherited.
+  // By value where that is a copy of bytes: the short way then need not keep the closure in memory.
+  template <class F>
+  using Passed = std::conditional_t<std::is_trivially_copyable_v<std::decay_t<F>>, std::decay_t<F>, F&&>;
+  template <class F>
+  [[gnu::noinline]] detail::TaskCore* make_apart(Passed<F> body, std::source_location site, std::uint32_t life) {
+    detail::TaskCore* task = prepare(detail::take_child_record(), std::forward<F>(body), site, life);
+    detail::spawn_child(core_, task);
     return task;
   }
 
   detail::NurseryCore& core_;
 };
 
-// Runs body(nursery) and waits for all its children. Gives what the body returns.
+namespace detail {
+// An open nursery, to its end.
 template <class F>
-decltype(auto) with_nursery(const NurseryOptions& options, F&& body) {
+[[gnu::always_inline]] inline decltype(auto) run_in_nursery(NurseryCore& core, F&& body) {
   using R = std::invoke_result_t<F, Nursery&>;
-  detail::NurseryCore core;
-  detail::open_nursery(core, options);
   Nursery nursery(core);
   std::exception_ptr failure;
   if constexpr (std::is_void_v<R>) {
@@ -157,9 +165,20 @@ decltype(auto) with_nursery(const NurseryOptions& options, F&& body) {
     std::rethrow_exception(failure);
   }
 }
+}  // namespace detail
+
+// Runs body(nursery) and waits for all its children. Gives what the body returns.
+template <class F>
+decltype(auto) with_nursery(const NurseryOptions& options, F&& body) {
+  detail::NurseryCore core;
+  detail::open_nursery(core, options);
+  return detail::run_in_nursery(core, std::forward<F>(body));
+}
 template <class F>
 decltype(auto) with_nursery(F&& body) {
-  return with_nursery(NurseryOptions{}, std::forward<F>(body));
+  detail::NurseryCore core;
+  detail::open_nursery(core);
+  return detail::run_in_nursery(core, std::forward<F>(body));
 }
 
 }  // namespace weft::inline v0

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <expected>
+#include <new>
 #include <optional>
 #include <source_location>
 #include <string_view>
@@ -49,9 +51,15 @@ struct AwaitError {
 
 namespace detail {
 void join_handle(TaskCore* task);  // throws what is pending for the caller
-// By the only handle, which is about to go. Not null: it has run in place, without a wait, on this worker; the record
-// is the caller's to empty and to give back.
-WorkerCore* join_last_handle(TaskCore* task);
+enum class Ran : std::uint8_t {
+  no,
+  yes,      // or was waited for: its end is told as everybody's is
+  plainly,  // here, without a wait, and nobody else knows the record
+};
+// By the only handle, which is about to go.
+Ran join_last_handle(TaskCore* task);
+// The same; if it ran plainly its result is at `out`, and the record is given back.
+Ran join_into(TaskCore* task, void* out);
 // With Raise::quietly it never throws, and `cancelled` says that the caller was asked to stop first.
 WaitEnd join_handle_by(TaskCore* task, std::int64_t deadline, Raise raise);
 void drop_handle_slow(TaskCore* task) noexcept;
@@ -74,6 +82,7 @@ inline void drop_handle(TaskCore* task) noexcept {
   if ((task->life.load(std::memory_order_acquire) & life_ended) &&
       !(task->flags & (task_failed | task_has_result | task_named))) [[likely]] {
     if (WorkerCore* worker = this_worker()) {
+      make_clean(*task);
       task->word.make_free();
       return give_record(worker, task);
     }
@@ -110,22 +119,20 @@ class [[nodiscard]] Task {
   // The same by a handle that is used up, std::move(task).join() or spawn(...).join(): the cheapest.
   T join() && {
     detail::TaskCore* core = checked();
-    detail::WorkerCore* worker = detail::join_last_handle(core);
-    if (worker == nullptr) [[unlikely]] {
-      Task& named = *this;
-      return named.join();
-    }
     if constexpr (std::is_void_v<T>) {
+      if (detail::join_into(core, this) != detail::Ran::plainly) [[unlikely]]
+        return outcome();
       core_ = nullptr;
-      detail::give_record(worker, core);
-    } else if constexpr (detail::fits_room<T> && std::is_trivially_destructible_v<T>) {
+    } else if constexpr (detail::goes_out<T>) {
+      alignas(T) std::byte result[sizeof(T)];
+      if (detail::join_into(core, result) != detail::Ran::plainly) [[unlikely]]
+        return outcome();
       core_ = nullptr;
-      T result = std::move(detail::TaskRoom<T>::at(core));
-      detail::give_record(worker, core);
-      return result;
+      return *std::launder(reinterpret_cast<T*>(result));
     } else {
-      // Moving and destroying it is anybody's code, which may throw, or wait and come back on another worker: the usual
-      // way. relaxed: nobody else knows the record.
+      if (detail::join_last_handle(core) != detail::Ran::plainly) [[unlikely]]
+        return outcome();
+      // relaxed: nobody else knows the record
       core->life.store(detail::life_ended, std::memory_order_relaxed);
       const Task mine(std::move(*this));
       return std::move(detail::TaskRoom<T>::at(core));
@@ -191,6 +198,8 @@ class [[nodiscard]] Task {
       detail::refuse_empty_task();
     return core_;
   }
+  // Out of line: of one that has not run plainly.
+  [[gnu::noinline]] T outcome() { return join(); }
   Joined join_by(std::int64_t deadline) {
     if (detail::join_handle_by(checked(), deadline, detail::Raise::yes) != WaitResult::done) return Joined{};
     if constexpr (std::is_void_v<T>) {

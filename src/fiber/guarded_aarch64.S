@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(body, task, op): calls body(task, op) and returns null, or the exception that left it. Its
-// personality takes the trace in the search phase, while the throwing frames still stand, as the entry frame's does.
+// weft_guarded_call(task, op, out, body): calls body(task, op, out), whose arguments stand where they are, and returns
+// null, or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
+// still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
 //   CFA - 16  caller's x29   <- x29, sp: what the unwinder restores before it jumps to the landing
@@ -19,10 +20,7 @@ weft_guarded_call:
   .cfi_offset x30, -8
   mov x29, sp
   .cfi_def_cfa_register x29
-  mov x9, x0
-  mov x0, x1
-  mov w1, w2
-  blr x9
+  blr x3
   mov x0, xzr
   .globl weft_guarded_landing
   .hidden weft_guarded_landing

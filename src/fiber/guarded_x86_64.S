@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(body, task, op): calls body(task, op) and returns null, or the exception that left it. Its
-// personality takes the trace in the search phase, while the throwing frames still stand, as the entry frame's does.
+// weft_guarded_call(task, op, out, body): calls body(task, op, out), whose arguments stand where they are, and returns
+// null, or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
+// still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
 //   CFA - 16  caller's rbp   <- rbp, rsp: what the unwinder restores before it jumps to the landing
@@ -17,10 +18,7 @@ weft_guarded_call:
   .cfi_offset rbp, -16
   movq %rsp, %rbp
   .cfi_def_cfa_register rbp
-  movq %rdi, %rax
-  movq %rsi, %rdi
-  movl %edx, %esi
-  call *%rax
+  call *%rcx
   xorl %eax, %eax
   .globl weft_guarded_landing
   .hidden weft_guarded_landing

@@ -106,12 +106,10 @@ std::exception_ptr guarded_run(void (*body)(void*), void* argument) noexcept {
     void (*body)(void*);
     void* argument;
   } call{body, argument};
-  return guarded_call(
-      [](TaskCore* self, TaskOp) {
-        const Call& mine = *reinterpret_cast<const Call*>(self);
-        mine.body(mine.argument);
-      },
-      reinterpret_cast<TaskCore*>(&call), TaskOp{});
+  return guarded_call(reinterpret_cast<TaskCore*>(&call), TaskOp{}, nullptr, [](TaskCore* self, TaskOp, void*) {
+    const Call& mine = *reinterpret_cast<const Call*>(self);
+    mine.body(mine.argument);
+  });
 }
 
 Boundary::Boundary(FiberCore* self, Binding* bindings) noexcept

@@ -18,6 +18,7 @@
 namespace weft::inline v0::detail {
 
 enum class TaskOp : std::uint8_t;
+using TaskCode = void(TaskCore*, TaskOp, void*);
 
 // Runs `loop(core)`, which never returns, once it is switched to. Throws StackError.
 FiberCore* create_virtual_core(Carrier& carrier, std::size_t stack_size, void (*loop)(FiberCore*));
@@ -25,10 +26,10 @@ void destroy_virtual_core(Carrier& carrier, FiberCore* core) noexcept;
 
 #if defined(WEFT_CONTEXT_BOOST)
 
-// The exception that left body(task, op), or null.
-inline std::exception_ptr guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task, TaskOp op) noexcept {
+// The exception that left body(task, op, out), or null.
+inline std::exception_ptr guarded_call(TaskCore* task, TaskOp op, void* out, TaskCode* body) noexcept {
   try {
-    body(task, op);
+    body(task, op, out);
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -37,14 +38,14 @@ inline std::exception_ptr guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore
 
 #else
 
-extern "C" _Unwind_Exception* weft_guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task, TaskOp op);
+extern "C" _Unwind_Exception* weft_guarded_call(TaskCore* task, TaskOp op, void* out, TaskCode* body);
 std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept;
 
-// Calls body(task, op). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
+// Calls body(task, op, out). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
 // fiber; null if it returned.
-[[gnu::always_inline]] inline std::exception_ptr guarded_call(void (*body)(TaskCore*, TaskOp), TaskCore* task,
-                                                              TaskOp op) noexcept {
-  _Unwind_Exception* exception = weft_guarded_call(body, task, op);
+[[gnu::always_inline]] inline std::exception_ptr guarded_call(TaskCore* task, TaskOp op, void* out,
+                                                              TaskCode* body) noexcept {
+  _Unwind_Exception* exception = weft_guarded_call(task, op, out, body);
   if (exception == nullptr) [[likely]]
     return nullptr;
   return take_exception(exception);

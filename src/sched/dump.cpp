@@ -38,7 +38,9 @@ std::string span_text(std::int64_t ns) {
 // How a task came to its code and how it waits: the same for all of them.
 bool is_machinery(std::string_view function) {
   constexpr std::string_view beginnings[] = {
-      "__invoke", "invoke<", "std::__invoke", "std::invoke", "task_code<", "void std::__invoke", "run_closure",
+      "__invoke",           "invoke<",        "std::__invoke",   "std::invoke",    "task_code<",
+      "void std::__invoke", "run_closure",    "run_to_room<",    "run_to_result<", "run_flatly",
+      "run_with_care",      "join_with_care", "join_by_running",
   };
   constexpr std::string_view names[] = {
       "change_to",           "core_loop",         "run_task",         "yield_on",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Running a child on its joiner's stack: the fork-join path of nurseries, flat, because it is the one that counts
-// nanoseconds. What is rare goes through the general functions.
+// nanoseconds: over the call of the child it keeps nothing but the child, which knows the rest. What is rare goes
+// through the functions out of line.
 //
 // A boundary separates the two tasks: the child's record is current, with its own scope and bindings, empty exception
 // globals; signal walks end at it. The joiner's word says JOINING. If the child parks, its top is this stack.
@@ -22,42 +23,110 @@
 namespace weft::inline v0::detail {
 namespace {
 
-// Asked elsewhere than in the fiber that opened the nursery, on another stack therefore.
-[[gnu::noinline]] bool room_in_place(const TaskCore& joiner, const FiberCore& self) {
-  return stack_pointer() >= in_place_floor(joiner, self);
-}
-
-// The child runs inside an inner fiber, or bindings are about.
-[[gnu::noinline]] void run_inside_boundary(FiberCore* self, TaskCore* child) {
-  const Boundary boundary(self, std::exchange(child->bindings, nullptr));
-  run_body(child);
-}
-
-[[gnu::noinline, gnu::cold]] void end_with(TaskCore* child, _Unwind_Exception* exception) {
-#if defined(WEFT_CONTEXT_BOOST)
-  (void)exception;
-  end_body(child, nullptr);
-#else
-  end_body(child, exception != nullptr ? take_exception(exception) : nullptr);
-#endif
-}
-
 enum class Young : std::uint8_t {
   any,   // whichever child of this nursery is the youngest
   held,  // this one, whose handle the joiner holds
   last,  // and uses up: nobody else can wait for it, cancel or interrupt it any more
-};
-enum class Ran : std::uint8_t {
-  no,
-  yes,
-  plainly,  // Young::last only: it never waited; its record is the joiner's
+  into,  // and wants nothing but the result, at `out`
 };
 
-// It never left this stack, and nothing but its word and its result is left of it.
+constexpr bool is_used_up(Young young) {
+  return young == Young::last || young == Young::into;
+}
+constexpr std::uint16_t flags_in_place(Young young) {
+  return static_cast<std::uint16_t>(task_in_place | (young == Young::any ? 0 : task_held));
+}
+
+// A child starts with the default floating-point words; only switches change them. An interrupt is for who waits: a
+// join is a suspension point wherever the child runs.
 template <Young young>
-[[gnu::always_inline]] inline bool end_plainly(WorkerCore* worker, NurseryCore& nursery, TaskCore* child) {
-  if (young == Young::any && child->life.load(std::memory_order_relaxed) != life_dropped) return false;
-  if (young == Young::held) {
+[[gnu::always_inline]] inline bool is_alerted(const FiberCore& root) {
+  constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt | alert_runtime;
+  return (root.alert.load(std::memory_order_relaxed) & not_here) != 0;
+}
+
+// The child, or null: it is not there, or must not run here.
+enum class Alone : bool { no, yes };  // yes: not while somebody steals
+template <Young young, Alone alone>
+[[gnu::always_inline]] inline TaskCore* take_young(Deque& deque, const NurseryCore& nursery, TaskCore* wanted) {
+  TaskCore* child = wanted;
+  if constexpr (young == Young::any) {
+    const Entry entry = deque.pop();
+    if (!entry) return nullptr;
+    child = entry.as<TaskCore>();
+    if (entry.kind() != entry_task || child->nursery != &nursery) [[unlikely]] {
+      (void)deque.push(entry);  // it came from there: there is room
+      return nullptr;
+    }
+  } else if constexpr (alone == Alone::yes) {
+    if (!deque.take_back_alone(Entry(wanted, entry_task))) return nullptr;
+  } else {
+    if (!deque.take_back(Entry(wanted, entry_task))) return nullptr;
+  }
+  if (!(is_used_up(young) && alone == Alone::yes) && (child->flags & task_own_stack)) [[unlikely]] {
+    (void)deque.push(Entry(child, entry_task));  // as above
+    return nullptr;
+  }
+  return child;
+}
+
+[[gnu::always_inline]] inline void begin(WorkerCore* worker, FiberCore* root, TaskCore* joiner, TaskCore* child) {
+  worker->count_tick();
+  ++worker->ran_in_place;
+  joiner->word.join_in_place();
+  child->word.start_in_place(worker->running);
+  root->task = child;
+  root->interrupts = &child->interrupts;
+}
+
+[[gnu::always_inline]] inline void go_on(const WorkerCore* worker, FiberCore* root, TaskCore* joiner) {
+  root->task = joiner;
+  joiner->word.joined(worker->running);
+  root->interrupts = &joiner->interrupts;
+  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+}
+
+// It has begun, but inside an inner fiber, or with bindings about, in a handler, or asked to stop already.
+[[gnu::noinline]] Ran run_inside_boundary(FiberCore* self, TaskCore* joiner, TaskCore* child, std::uint16_t flags) {
+  FiberCore* root = self->root;
+  child->flags |= flags;
+  if (child->interrupts.load(std::memory_order_relaxed) != 0)
+    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  {
+    const Boundary boundary(self, std::exchange(child->bindings, nullptr));
+    run_body(child);
+  }
+  go_on(root->worker, root, joiner);
+  return Ran::yes;
+}
+
+#if !defined(WEFT_CONTEXT_BOOST)
+
+// It has waited, failed, or left something behind. `out`: where its result is, or null.
+[[gnu::noinline]] Ran end_with_care(TaskCore* child, std::uint16_t flags, _Unwind_Exception* exception, void* out) {
+  FiberCore* root = child->root;
+  TaskCore* joiner = child->nursery->owner;
+  child->flags |= flags;
+  if (exception == nullptr && out != nullptr)
+    exception = weft_guarded_call(child, TaskOp::keep_result, out, child->code);
+  end_body(child, exception != nullptr ? take_exception(exception) : nullptr);
+  go_on(root->worker, root, joiner);
+  return Ran::yes;
+}
+
+// If it never parked nor yielded it has no timer; but it may have registered, bound something, or have a name.
+template <Young young>
+[[gnu::always_inline]] inline bool left_nothing(const FiberCore& root, const TaskCore& child) {
+  constexpr std::uint16_t harmless = young == Young::held || young == Young::last ? std::uint16_t{task_has_result} : 0;
+  return child.top == nullptr && (child.flags & ~harmless) == 0 && root.bindings == nullptr &&
+         (young != Young::any || child.life.load(std::memory_order_relaxed) == life_dropped);
+}
+
+// Nothing but its word and its result is left of it.
+template <Young young>
+[[gnu::always_inline]] inline void end_plainly(WorkerCore* worker, TaskCore* child) {
+  if constexpr (young == Young::held) {
     child->word.finish(false);
     if (JoinList::anybody(child->waiters)) [[unlikely]]
       wake_waiters(*child);
@@ -65,99 +134,99 @@ template <Young young>
   } else {
     child->word.end_free();  // nobody else knows it any more
   }
-  worker->finished->store(worker->finished->load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  --nursery.plain;
-  if (young == Young::any) give_record(worker, child);
-  return true;
+  seam::own_add(*worker->finished, 1, std::memory_order_release);
 }
 
+// On the nursery's own root, with room on its stack and fences that are free.
 template <Young young>
-[[gnu::always_inline]] inline Ran run_young(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
-  FiberCore* root = self->root;
-  TaskCore* joiner = nursery.owner;
-  if (self == nursery.here ? stack_pointer() < nursery.floor : !room_in_place(*joiner, *self)) [[unlikely]]
+[[gnu::always_inline]] inline Ran run_flatly(NurseryCore& nursery, FiberCore* root, TaskCore* joiner, TaskCore* wanted,
+                                             void* out) {
+  if (is_alerted<young>(*root)) [[unlikely]]
     return Ran::no;
-  // A child starts with the default floating-point words; only switches change them. An interrupt is for who waits: a
-  // join is a suspension point wherever the child runs.
-  constexpr std::uint32_t not_here = young == Young::any ? alert_fp : alert_fp | alert_interrupt | alert_runtime;
-  if (root->alert.load(std::memory_order_relaxed) & not_here) [[unlikely]]
+  // Nobody but this joiner can write there any more.
+  if (is_used_up(young) && wanted->life.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return Ran::no;
   WorkerCore* worker = root->worker;
-  const Entry entry = worker->deque.pop();
-  if (!entry) return Ran::no;
-  TaskCore* child = young == Young::any ? entry.as<TaskCore>() : wanted;
-  const bool ours = young == Young::any ? entry.kind() == entry_task && child->nursery == &nursery
-                                        : entry == Entry(wanted, entry_task);
-  if (!ours || (child->flags & task_own_stack)) [[unlikely]] {
-    (void)worker->deque.push(entry);  // it came from there: there is room
-    return Ran::no;
-  }
-  worker->count_tick();
-  ++worker->ran_in_place;
-  const TaskMoment joining = joiner->word.join_in_place();
-  child->root = root;
-  child->flags |= static_cast<std::uint16_t>(task_in_place | (young == Young::any ? 0 : task_held));
-  child->word.start_on(worker->index + 1);
-  root->task = child;
-  root->interrupts = &child->interrupts;
-  if (young != Young::last) seam::light_fence();  // pairs with the heavy fence of interrupt_task
-  const std::uint32_t asked = child->life.load(std::memory_order_relaxed) & ~std::uint32_t{life_dropped};
+  TaskCore* child = take_young<young, Alone::yes>(worker->deque, nursery, wanted);
+  if (child == nullptr) return Ran::no;
+  if (young == Young::any) child->root = root;
+  begin(worker, root, joiner, child);
+  if constexpr (!is_used_up(young)) seam::free_light_fence();  // pairs with the heavy fence of interrupt_task
+  constexpr std::uint32_t expected = young == Young::any ? std::uint32_t{life_dropped} : 0;
   const ThreadEh* thread = root->thread_eh;
   const bool plain =
-      self == root && self->bindings == nullptr && child->bindings == nullptr && asked == 0 &&
-      thread->caught == nullptr && thread->uncaught == 0 &&
+      root->bindings == nullptr &&
+      (is_used_up(young) || (child->life.load(std::memory_order_relaxed) & ~expected) == 0) &&
+      (reinterpret_cast<std::uintptr_t>(thread->caught) | thread->uncaught) == 0 &&
       nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
-#if !defined(WEFT_CONTEXT_BOOST)
-  if (plain) [[likely]] {
-    _Unwind_Exception* exception = weft_guarded_call(child->code, child, TaskOp::run);
-    // If it never parked nor yielded, nor a child of its own here, it is still on this worker, and has no timer; but it
-    // may have registered, bound something, or have a name.
-    constexpr std::uint16_t plain_end = task_in_place | task_held | (young == Young::any ? 0 : task_has_result);
-    if (exception == nullptr && root->worker == worker && child->top == nullptr && (child->flags & ~plain_end) == 0 &&
-        root->bindings == nullptr && end_plainly<young>(worker, nursery, child)) [[likely]] {
-      root->task = joiner;
-      root->interrupts = &joiner->interrupts;
-      joiner->word.joined(joining);
-      if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-        root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-      return Ran::plainly;
-    }
-    end_with(child, exception);
-  } else
+  if (!plain) [[unlikely]]
+    return run_inside_boundary(root, joiner, child, flags_in_place(young));
+  _Unwind_Exception* exception = weft_guarded_call(child, TaskOp::run, out, child->code);
+  root = child->root;
+  if (exception != nullptr || !left_nothing<young>(*root, *child)) [[unlikely]]
+    return end_with_care(child, flags_in_place(young), exception, out);
+  worker = root->worker;  // another one, if a child of this child has waited
+  NurseryCore* joined = child->nursery;
+  end_plainly<young>(worker, child);
+  --joined->plain;
+  go_on(worker, root, joined->owner);
+  if (young == Young::any || young == Young::into) give_record(worker, child);
+  return Ran::plainly;
+}
+
 #endif
-  {
-    if (child->interrupts.load(std::memory_order_relaxed) != 0)
-      root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-    run_inside_boundary(self, child);
-  }
-  root->task = joiner;
-  root->interrupts = &joiner->interrupts;
-  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-  if (root->worker == worker) [[likely]] {
-    joiner->word.joined(joining);
-  } else {
-    (void)joiner->word.run_on(root->worker->index + 1);
-  }
-  return Ran::yes;
+
+// Wherever, if there is room on this stack.
+template <Young young>
+[[gnu::noinline]] Ran run_with_care(NurseryCore& nursery, FiberCore* self, TaskCore* wanted) {
+  FiberCore* root = self->root;
+  TaskCore* joiner = nursery.owner;
+  if (stack_pointer() < in_place_floor(*joiner, *self) || is_alerted<young>(*root)) return Ran::no;
+  TaskCore* child = take_young<young, Alone::no>(root->worker->deque, nursery, wanted);
+  if (child == nullptr) return Ran::no;
+  child->root = root;
+  begin(root->worker, root, joiner, child);
+  seam::light_fence();  // as above
+  return run_inside_boundary(self, joiner, child, flags_in_place(young));
 }
 
 // The joiner's innermost scope is the child's nursery, so whatever cancels the joiner cancels the child: it may run
 // here instead of being waited for.
 template <Young young>
-[[gnu::always_inline]] inline Ran join_by_running(TaskCore* task) {
+[[gnu::noinline]] Ran join_with_care(TaskCore* task) {
   NurseryCore* nursery = task->nursery;
-  if (nursery == nullptr) return Ran::no;
-  FiberCore* self = current_core();
-  const TaskCore* joiner = self->root->task;
-  // By its address first: unless it is the scope that the joiner stands in, the nursery may be gone by now.
-  if (joiner == nullptr || joiner->scope != &nursery->scope || nursery->owner != joiner) return Ran::no;
-  return run_young<young>(*nursery, self, task);
-}
-
-[[gnu::noinline]] void join_by_waiting(TaskCore* task) {
+  if (nursery != nullptr) {
+    FiberCore* self = current_core();
+    const TaskCore* joiner = self->root->task;
+    // By its address first: unless it is the scope that the joiner stands in, the nursery may be gone by now.
+    if (joiner != nullptr && joiner->scope == &nursery->scope && nursery->owner == joiner &&
+        run_with_care<young>(*nursery, self, task) != Ran::no)
+      return Ran::yes;
+  }
   WakeReason reason;
   join_task(*task, seam::no_deadline, Raise::yes, reason);
+  return Ran::yes;
+}
+
+template <Young young>
+[[gnu::always_inline]] inline Ran join_by_running(TaskCore* task, [[maybe_unused]] void* out) {
+#if !defined(WEFT_CONTEXT_BOOST)
+  // Most likely its spawner's. If it is this stack's, it is this stack's fiber; one that is no root has no task.
+  FiberCore* root = task->root;
+  const std::uintptr_t sp = stack_pointer();
+  if ((sp ^ reinterpret_cast<std::uintptr_t>(root)) >> min_slot_shift == 0) [[likely]] {
+    TaskCore* joiner = root->task;
+    NurseryCore* nursery = task->nursery;
+    // By its address first, as above.
+    if (joiner != nullptr && nursery != nullptr && joiner->scope == &nursery->scope && nursery->owner == joiner &&
+        sp >= nursery->floor) [[likely]] {
+      const Ran ran = run_flatly<young>(*nursery, root, joiner, task, out);
+      if (ran != Ran::no) [[likely]]
+        return ran;
+    }
+  }
+#endif
+  return join_with_care<young>(task);
 }
 
 }  // namespace
@@ -171,20 +240,29 @@ std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self) {
   return floor + (reinterpret_cast<std::uintptr_t>(&self) - floor) / 2;
 }
 
+std::uintptr_t flat_floor(const TaskCore& joiner, const FiberCore& self) {
+  const bool flat = self.root == &self && self.worker != nullptr && self.worker->flat;
+  return flat ? in_place_floor(joiner, self) : ~std::uintptr_t{0};
+}
+
 bool run_own_child(NurseryCore& nursery, FiberCore* self) {
-  return run_young<Young::any>(nursery, self, nullptr) != Ran::no;
+#if !defined(WEFT_CONTEXT_BOOST)
+  if (self == nursery.here && stack_pointer() >= nursery.floor) [[likely]]
+    return run_flatly<Young::any>(nursery, self, nursery.owner, nullptr, nullptr) != Ran::no;
+#endif
+  return run_with_care<Young::any>(nursery, self, nullptr) != Ran::no;
 }
 
 void join_handle(TaskCore* task) {
-  if (join_by_running<Young::held>(task) == Ran::no) join_by_waiting(task);
+  (void)join_by_running<Young::held>(task, nullptr);
 }
 
-WorkerCore* join_last_handle(TaskCore* task) {
-  const Ran ran = join_by_running<Young::last>(task);
-  if (ran == Ran::plainly) [[likely]]
-    return task->root->worker;
-  if (ran == Ran::no) join_by_waiting(task);
-  return nullptr;
+Ran join_last_handle(TaskCore* task) {
+  return join_by_running<Young::last>(task, nullptr);
+}
+
+Ran join_into(TaskCore* task, void* out) {
+  return join_by_running<Young::into>(task, out);
 }
 
 }  // namespace weft::inline v0::detail

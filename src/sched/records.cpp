@@ -132,7 +132,7 @@ void free_record(TaskCore* task) noexcept {
     ::operator delete(const_cast<char*>(task->name));
     task->name = nullptr;
   }
-  task->flags = 0;
+  make_clean(*task);
   task->word.make_free();
   if (WorkerCore* worker = this_worker()) {
     give_record(worker, task);
@@ -239,7 +239,7 @@ TaskCore* make_thread_task(FiberCore* root) {
       std::erase(known.all, mine);
       threads_with_task.fetch_sub(1, std::memory_order_relaxed);
     }
-    mine->flags = 0;
+    make_clean(*mine);
     mine->word.make_free();
     give_shared_record(mine);
   };

@@ -135,6 +135,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->watched = worker->checked || worker->trace != nullptr || option_watermark;
     worker->plain = worker->own_queues && !worker->watched && asymmetric;
     if (worker->trace != nullptr || option_watermark) worker->in_place = false;  // each on a stack of its own
+    worker->flat = worker->in_place && asymmetric;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));

@@ -277,30 +277,11 @@ void raise_cancelled(TaskCore& task, const CancelView& view) {
 }
 
 void open_scope(ScopeCore& scope, TaskCore* task, FiberCore* self, std::uint8_t flags, std::int64_t deadline) {
-  ScopeCore* parent = task->scope;
-  scope.parent = parent;
-  scope.owner = task;
-  scope.deadline = deadline;
-  scope.deadline_within = deadline;
-  if (parent != nullptr && !(flags & scope_shield)) {
-    scope.clean_epoch.store(parent->clean_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    if (parent->deadline_within < deadline) scope.deadline_within = parent->deadline_within;
-  } else {
-    scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  }
-  if (flags != 0) scope.flags.store(flags, std::memory_order_relaxed);
-  task->scope = &scope;
-  if (!(self->flags & flag_root)) [[unlikely]] {
-    ++self->open_scopes;
-    self->root->alert.fetch_or(alert_scope, std::memory_order_relaxed);
-  }
+  open_scope_inline(scope, task, self, flags, deadline);
 }
 
 void close_scope(ScopeCore& scope, TaskCore* task, FiberCore* self) {
-  task->scope = scope.parent;
-  if (!(self->flags & flag_root)) [[unlikely]]
-    --self->open_scopes;
-  unlink_scope(scope);
+  close_scope_inline(scope, task, self);
 }
 
 void unlink_scope(ScopeCore& scope) {

@@ -34,6 +34,35 @@ bool is_unwinding();
 // Takes it out of its parent's list, if it is in it.
 void unlink_scope(ScopeCore& scope);
 
+// open_scope and close_scope, for who counts nanoseconds.
+[[gnu::always_inline]] inline void open_scope_inline(ScopeCore& scope, TaskCore* task, FiberCore* self,
+                                                     std::uint8_t flags, std::int64_t deadline) {
+  ScopeCore* parent = task->scope;
+  scope.parent = parent;
+  scope.owner = task;
+  scope.deadline = deadline;
+  scope.deadline_within = deadline;
+  if (parent != nullptr && !(flags & scope_shield)) {
+    scope.clean_epoch.store(parent->clean_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    if (parent->deadline_within < deadline) scope.deadline_within = parent->deadline_within;
+  } else {
+    scope.clean_epoch.store(cancel_epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  if (flags != 0) scope.flags.store(flags, std::memory_order_relaxed);
+  task->scope = &scope;
+  if (!(self->flags & flag_root)) [[unlikely]] {
+    ++self->open_scopes;
+    self->root->alert.fetch_or(alert_scope, std::memory_order_relaxed);
+  }
+}
+[[gnu::always_inline]] inline void close_scope_inline(ScopeCore& scope, TaskCore* task, FiberCore* self) {
+  task->scope = scope.parent;
+  if (!(self->flags & flag_root)) [[unlikely]]
+    --self->open_scopes;
+  if (scope.is_linked()) [[unlikely]]
+    unlink_scope(scope);
+}
+
 // Before a task's first park [SCP-2].
 void register_task(TaskCore& task);
 void unregister_task(TaskCore& task);

@@ -38,7 +38,7 @@ void drop_outcome(TaskCore* task) noexcept {
     const std::exception_ptr leaving = std::move(*failure);
     failure->~exception_ptr();
   } else if (flags & task_has_result) {
-    task->code(task, TaskOp::drop_result);
+    task->code(task, TaskOp::drop_result, nullptr);
   }
 }
 
@@ -180,7 +180,7 @@ void drop_bindings() {
 void run_body(TaskCore* task) {
   if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
     return cancel_unstarted(task);
-  end_body(task, guarded_call(task->code, task, TaskOp::run));
+  end_body(task, guarded_call(task, TaskOp::run, nullptr, task->code));
 }
 
 void vacate_room_slow(TaskCore* task) {
@@ -200,19 +200,19 @@ void end_body(TaskCore* task, std::exception_ptr failure) {
 
 void cancel_unstarted(TaskCore* task) {
   const CancelView view = requested_for(*task);
-  task->code(task, TaskOp::drop_closure);
+  task->code(task, TaskOp::drop_closure, nullptr);
   drop_bindings();
   end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), TaskEnd::cancelled);
 }
 
 void fail_unstarted(TaskCore* task, std::exception_ptr why) {
-  task->code(task, TaskOp::drop_closure);
+  task->code(task, TaskOp::drop_closure, nullptr);
   release_bindings(std::exchange(task->bindings, nullptr));
   end_task(task, std::move(why), TaskEnd::unstarted);
 }
 
 void abandon_task(TaskCore* task) {
-  task->code(task, TaskOp::drop_closure);
+  task->code(task, TaskOp::drop_closure, nullptr);
   if (task->strand != nullptr) release_strand(std::exchange(task->strand, nullptr));
   task->word.make_free();
   task->life.store(life_ended, std::memory_order_relaxed);
@@ -234,7 +234,7 @@ void drop_handle_slow(TaskCore* task) noexcept {
 TaskCore* task_for_job(Worker& worker, Job* job) {
   TaskCore* task = take_record(&worker);
   new (task->room) Job*(job);
-  task->code = [](TaskCore* self, TaskOp op) {
+  task->code = [](TaskCore* self, TaskOp op, void*) {
     Job* mine = *reinterpret_cast<Job**>(self->room);
     if (op == TaskOp::run) mine->run(mine);
   };

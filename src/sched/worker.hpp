@@ -96,8 +96,7 @@ struct Worker : WorkerCore {
   bool own_queues = true;  // what it wakes stays here: the policy steals, and nothing checks migration
   bool checked = false;    // the runtime wants spec assertions
   bool watched = false;    // those, or a trace: somebody wants to see each switch
-  TaskMoment running = TaskWord::running_on(0);  // on this worker
-  Left left;                                     // [WKR-1]
+  Left left;                // [WKR-1]
   std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   seam::Atomic<std::int64_t> now{0};                       // coarse, refreshed at every full look

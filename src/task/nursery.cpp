@@ -33,7 +33,7 @@ std::exception_ptr take_failures(NurseryCore& nursery) {
 
 // From now on whoever spawns in it, the owner too, comes by spawn_apart and is refused there.
 void end_nursery(NurseryCore& nursery) {
-  close_scope(nursery.scope, std::exchange(nursery.owner, nullptr), nursery.here);
+  close_scope_inline(nursery.scope, std::exchange(nursery.owner, nullptr), nursery.here);
 }
 
 // The body, or a task below it? So it is as long as this answers yes. Only what is around the spawner is looked at, and
@@ -57,19 +57,33 @@ bool takes_children(const TaskCore* spawner, const NurseryCore& nursery) {
   throw RuntimeError(RuntimeErrc::not_in_task, why);
 }
 
-}  // namespace
-
-void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
+[[gnu::always_inline]] inline void open(NurseryCore& nursery, std::uint8_t flags, std::int64_t deadline) {
   FiberCore* self = current_core();
   TaskCore* task = self->root->task != nullptr ? self->root->task : task_here();
   nursery.owner = task;
   nursery.here = self;
-  nursery.floor = in_place_floor(*task, *self);
-  if (const WorkerCore* worker = self->root->worker) nursery.runtime = worker->runtime;
-  std::int64_t deadline = seam::no_deadline;
-  if (options.deadline != std::chrono::nanoseconds::max()) deadline = deadline_after(options.deadline);
-  open_scope(nursery.scope, task, self, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)),
-             deadline);
+  nursery.floor = flat_floor(*task, *self);
+  if (const WorkerCore* worker = self->root->worker) {
+    nursery.runtime = worker->runtime;
+    if (self->root == self) nursery.root = self;
+  }
+  open_scope_inline(nursery.scope, task, self, flags, deadline);
+}
+
+[[noreturn, gnu::noinline]] void throw_closing(NurseryCore& nursery) {
+  std::rethrow_exception(close_nursery(nursery, nullptr));
+}
+
+}  // namespace
+
+void open_nursery(NurseryCore& nursery) {
+  open(nursery, scope_nursery, seam::no_deadline);
+}
+
+void open_nursery(NurseryCore& nursery, const NurseryOptions& options) {
+  const bool ends = options.deadline != std::chrono::nanoseconds::max();
+  open(nursery, static_cast<std::uint8_t>(scope_nursery | (options.lazy ? scope_lazy : 0)),
+       ends ? deadline_after(options.deadline) : seam::no_deadline);
 }
 
 void throw_failures(NurseryCore& nursery) {
@@ -96,15 +110,29 @@ void close_quiet_nursery(NurseryCore& nursery) {
   if (!nursery.count.none_left(nursery.plain)) join_children(nursery);
   if (nursery.first == nullptr) [[likely]]
     return end_nursery(nursery);
-  std::rethrow_exception(close_nursery(nursery, nullptr));
+  throw_closing(nursery);
 }
 
 TaskCore* take_child_record() {
-  return take_shared_record();
+  WorkerCore* worker = this_worker();
+  return worker != nullptr ? take_record(worker) : take_shared_record();
 }
 
 Binding* snapshot_bindings() {
   return inherited_bindings(current_core());
+}
+
+void spawn_child(NurseryCore& nursery, TaskCore* task) {
+  const FiberCore* here = current_core_near(nursery.here);
+  WorkerCore* worker = here->root->worker;
+  // Bindings to be inherited, or somebody above who catches I/O.
+  const bool inherits = here->bindings != nullptr || here->shared_with != nullptr || (here->above() & above_io);
+  if (worker == nullptr || here->root->task != nursery.owner || inherits) return spawn_apart(nursery, task);
+  ++nursery.plain;  // [NUR-1] [NUR-2]
+  task->root = here->root;
+  task->id = task_id_for(worker);
+  count_started(worker);
+  push_young(worker, Entry(task, entry_task));
 }
 
 void spawn_apart(NurseryCore& nursery, TaskCore* task) {
@@ -120,6 +148,9 @@ void spawn_apart(NurseryCore& nursery, TaskCore* task) {
     refuse_child(task,
                  "spawn in a nursery of a plain thread: nobody would run the child; open the nursery inside weft::run");
   task->bindings = snapshot_bindings();
+  task->root = worker != nullptr ? worker->loop : nullptr;  // until it starts: which runtime it belongs to
+  if (task->flags != 0 || task->bindings != nullptr)
+    task->life.store(task->life.load(std::memory_order_relaxed) | life_uncommon, std::memory_order_relaxed);
   task->id = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
   // [NUR-2]
   if (this_task() == nursery.owner) {

@@ -17,6 +17,7 @@
 #include "weft/generator.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/task_local.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -67,6 +68,36 @@ TEST_CASE("in place: a child that parks, fails, is cancelled or is stolen ends i
       stops.cancel();
       CHECK_THROWS_AS(stops.join(), weft::Cancelled);
       CHECK(stops.status() == weft::TaskStatus::cancelled);
+    });
+  });
+}
+
+TEST_CASE("in place: a handle that is used up brings the same result, whatever the child did before [N-011] [N-018]") {
+  static const weft::Dyn<int> level{"level of one that is used up"};
+  static weft::TaskLocal<int> local;
+  in_each_universe([](const Universe& u) {
+    weft::with_nursery([&](weft::Nursery& n) {
+      CHECK(u.spawn(n, [] { return 1; }).join() == 1);
+      CHECK(u.spawn(n, [] { return weft::sleep(1ms), 2; }).join() == 2);
+      CHECK(u.spawn(n, [] { return weft::yield_now(), 3; }).join() == 3);
+      CHECK(u.spawn(n, [&] { return *local = 4; }).join() == 4);
+      CHECK(u.spawn(n, [] { return std::string(100, 'x'); }).join().size() == 100);
+      // A child of its own waits on the same stack, which may go on elsewhere.
+      CHECK(u.spawn(n, [&] {
+               weft::with_nursery([&](weft::Nursery& inner) { u.spawn(inner, [] { weft::sleep(1ms); }).join(); });
+               return 5;
+             }).join() == 5);
+      CHECK(n.spawn([] { return 6; }, weft::TaskOptions{.name = "named"}).join() == 6);
+      try {
+        throw 7;
+      } catch (int seven) {
+        CHECK(u.spawn(n, [seven] { return std::current_exception() == nullptr ? seven : 0; }).join() == 7);
+      }
+      CHECK(u.spawn(n, [] { return level.set(9), 8; }).join() == 8);
+      CHECK(level.get_or(0) == 0);
+      int ended = 0;
+      u.spawn(n, [&] { ++ended; }).join();
+      CHECK(ended == 1);
     });
   });
 }

@@ -143,6 +143,10 @@ class Atomic {
   std::atomic<T> value_;
 };
 
+inline void own_add(Atomic<std::uint64_t>& word, std::uint64_t more, std::memory_order order) noexcept {
+  word.store(word.load(std::memory_order_relaxed) + more, order);  // relaxed: its one writer
+}
+
 inline void fence(std::memory_order order) noexcept {
   if (!hook::exploring()) return real::fence(order);
   hook::point({hook::Op::fence, nullptr, order, false});

@@ -108,6 +108,34 @@ void slot_reuse(World& world) {
   world.thread("rival", [stage] { stage->steal(); });
 }
 
+// The owner remembers how much room there was: what a thief has freed since is used, and no more [DEQ-2].
+template <class Kit>
+void room_again(World& world) {
+  auto stage = make_stage<Kit>(world, 4);
+  stage->push(1);
+  stage->push(2);
+  world.thread("owner", [stage] {
+    stage->push(3);
+    stage->push(4);
+  });
+  world.thread("thief", [stage] { stage->steal(); });
+}
+
+// Two entries, wanted by their names: the newest, and then the last; nothing else is.
+template <class Kit>
+void taken_back(World& world) {
+  auto stage = make_stage<Kit>(world, 2);
+  world.thread("owner", [stage] {
+    const auto older = stage->items.fill(1);
+    const auto newest = stage->items.fill(2);
+    check(stage->deque.push(older) && stage->deque.push(newest), "there was no room");
+    check(!stage->deque.take_back(older), "it is not the newest");
+    if (stage->deque.take_back(newest)) stage->items.take(newest);
+    if (stage->deque.take_back_alone(older)) stage->items.take(older);
+  });
+  world.thread("thief", [stage] { stage->steal(); });
+}
+
 // A thief that read top_ long ago meets a deque that has grown and moved on [DEQ-3].
 template <class Kit>
 void slow_thief(World& world) {
@@ -203,6 +231,13 @@ const Register batch_membarrier{{.name = "deque: one heavy fence serves a batch,
                                  .run = batch<Real>,
                                  .delays = 1,
                                  .asymmetric = true}};
+const Register room{{.name = "deque: room that a thief has made", .run = room_again<Real>}};
+const Register back{
+    {.name = "deque: what is wanted is taken back against steal", .run = taken_back<Real>, .preemptions = 3}};
+const Register back_membarrier{{.name = "deque: what is wanted is taken back, with asymmetric fences",
+                                .run = taken_back<Real>,
+                                .delays = 1,
+                                .asymmetric = true}};
 const Register growth_buffered{
     {.name = "deque: growth against steal with delayed stores", .run = growth<Real>, .preemptions = 1, .delays = 1}};
 
@@ -258,6 +293,15 @@ const Register m15{{.name = "mutant: deque owner does not fence for itself while
                     .fails = Verdict::assertion,
                     .delays = 1,
                     .asymmetric = true}};
+const Register m16{{.name = "mutant: deque owner counts its room from its own end",
+                    .run = room_again<mutants::deque_room_by_own_end::Kit>,
+                    .fails = Verdict::assertion}};
+const Register m17{{.name = "mutant: deque owner takes back what was stolen",
+                    .run = taken_back<mutants::deque_takes_back_what_was_stolen::Kit>,
+                    .fails = Verdict::assertion}};
+const Register m18{{.name = "mutant: deque owner takes back what is being stolen",
+                    .run = taken_back<mutants::deque_takes_back_under_thieves::Kit>,
+                    .fails = Verdict::assertion}};
 
 }  // namespace
 }  // namespace weft::inline v0::verify

@@ -70,6 +70,7 @@ class Deque {
     if (!newest_buffer_) throw std::bad_alloc();
     // relaxed: whoever hands the deque to other threads publishes it.
     buffer_.store(newest_buffer_.get(), std::memory_order_relaxed);
+    full_at_ = first_index + newest_buffer_->capacity();
   }
   Deque(const Deque&) = delete;
   Deque& operator=(const Deque&) = delete;
@@ -77,11 +78,9 @@ class Deque {
   // False: full, and no larger buffer to be had; nothing has changed.
   [[nodiscard]] bool push(Entry entry) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
-    // acquire: pairs with the thieves' CAS, so that a slot is reused only after its reader is through with it [DEQ-2].
-    const std::uint64_t top = top_.load(std::memory_order_acquire);
-    Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
-    if (distance(top, bottom) >= static_cast<std::int64_t>(buffer->capacity())) [[unlikely]] {
-      buffer = grow(top, bottom);
+    Buffer* buffer = buffer_.load(std::memory_order_relaxed);              // own value
+    if (bottom == full_at_) [[unlikely]] {
+      buffer = make_room(bottom);
       if (buffer == nullptr) return false;
     }
     buffer->put(bottom, entry);
@@ -95,30 +94,25 @@ class Deque {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
     // An old top_ only makes the deque look longer than it is, so empty is true; no fence while polling.
     if (distance(top_.load(std::memory_order_relaxed), bottom) <= 0) return {};
-    const std::uint64_t index = bottom - 1;
     Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
-    // release, here and below: a thief that reads bottom_ from one of these stores must see the earlier pushes too.
-    bottom_.store(index, std::memory_order_release);
-    seam::light_fence();  // before the look for thieves [DEQ-5], pairs with the heavy fence in enter
-    // acquire, and before top_: who has counted itself out has moved top_ before.
-    const bool alone = thieves_.load(std::memory_order_acquire) == 0;
-    if (!alone) [[unlikely]]
-      seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in steal_at
-    std::uint64_t top = top_.load(std::memory_order_relaxed);
-    const std::int64_t left = distance(top, index);
-    if (left > 0) return buffer->get(index);
-    Entry entry;
-    if (left == 0) {
-      // Nobody steals: whoever begins now sees bottom_ as it is, and that the deque is empty [DEQ-6].
-      if (alone) [[likely]]
-        return buffer->get(index);
-      // seq_cst: one total order with the thieves' CAS and the fences; the loser leaves the entry alone [DEQ-1].
-      if (top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) {
-        entry = buffer->get(index);
-      }
-    }
+    return take_newest(bottom) ? buffer->get(bottom - 1) : Entry();
+  }
+
+  // The newest if it is this one; else nothing changes.
+  [[gnu::always_inline]] [[nodiscard]] bool take_back(Entry wanted) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    return is_newest(wanted, bottom) && take_newest(bottom);
+  }
+  // The same for who knows that fences are asymmetric, and can go another way: gives up while somebody steals.
+  [[gnu::always_inline]] [[nodiscard]] bool take_back_alone(Entry wanted) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    if (!is_newest(wanted, bottom)) return false;
+    bottom_.store(bottom - 1, std::memory_order_release);
+    seam::free_light_fence();  // as in take_newest
+    if (thieves_.load(std::memory_order_acquire) == 0 && top_.load(std::memory_order_relaxed) != bottom) [[likely]]
+      return true;
     bottom_.store(bottom, std::memory_order_release);
-    return entry;
+    return false;
   }
 
   // The oldest, for the owner. Empty only if the deque is: a lost race means that a thief made it shorter.
@@ -227,6 +221,36 @@ class Deque {
     thieves_.fetch_sub(1, std::memory_order_release);
   }
 
+  // Own slots. One that was stolen stands there still, until its slot is used again; who takes it looks at top_.
+  [[gnu::always_inline]] bool is_newest(Entry wanted, std::uint64_t bottom) noexcept {
+    return buffer_.load(std::memory_order_relaxed)->get(bottom - 1) == wanted;
+  }
+  // The entry below bottom is the owner's, and bottom_ is below it; or a thief has it, and nothing has changed.
+  [[gnu::always_inline]] bool take_newest(std::uint64_t bottom) noexcept {
+    // release, here and below: a thief that reads bottom_ from one of these stores must see the earlier pushes too.
+    bottom_.store(bottom - 1, std::memory_order_release);
+    seam::light_fence();  // before the look for thieves [DEQ-5], pairs with the heavy fence in enter
+    // acquire, and before top_: who has counted itself out has moved top_ before.
+    if (thieves_.load(std::memory_order_acquire) != 0) [[unlikely]]
+      return take_from_thieves(bottom);
+    // The last one too: whoever begins to steal now sees bottom_ as it is, and that the deque is empty [DEQ-6].
+    if (top_.load(std::memory_order_relaxed) != bottom) [[likely]]
+      return true;
+    bottom_.store(bottom, std::memory_order_release);
+    return false;
+  }
+  [[gnu::noinline]] bool take_from_thieves(std::uint64_t bottom) noexcept {
+    seam::fence(std::memory_order_seq_cst);  // [DEQ-1], pairs with the fence in steal_at
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    const std::int64_t left = distance(top, bottom);
+    if (left > 1) return true;
+    // seq_cst: one total order with the thieves' CAS and the fences; the loser leaves the entry alone [DEQ-1].
+    const bool mine =
+        left == 1 && top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed);
+    bottom_.store(bottom, std::memory_order_release);
+    return mine;
+  }
+
   // Between enter and leave.
   Stolen steal_at() noexcept {
     // acquire: [DEQ-3], and pairs with the CAS that brought top_ here.
@@ -244,14 +268,21 @@ class Deque {
   }
 
   bool reserve_one() noexcept {
-    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);
-    const std::uint64_t top = top_.load(std::memory_order_acquire);
-    if (distance(top, bottom) < static_cast<std::int64_t>(capacity())) return true;
-    return grow(top, bottom) != nullptr;
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    return bottom != full_at_ || make_room(bottom) != nullptr;
   }
 
-  // Out of line, so that push stays small enough to be inlined.
-  [[gnu::noinline]] Buffer* grow(std::uint64_t top, std::uint64_t bottom) noexcept {
+  // Looks at top_ again, and grows if that has not moved. Null: full. Out of line, so that push stays small.
+  [[gnu::noinline]] Buffer* make_room(std::uint64_t bottom) noexcept {
+    // acquire: pairs with the thieves' CAS, so that a slot is reused only after its reader is through with it [DEQ-2].
+    const std::uint64_t top = top_.load(std::memory_order_acquire);
+    Buffer* buffer = newest_buffer_.get();
+    if (distance(top, bottom) >= static_cast<std::int64_t>(capacity())) buffer = grow(top, bottom);
+    if (buffer != nullptr) full_at_ = top + capacity();
+    return buffer;
+  }
+
+  Buffer* grow(std::uint64_t top, std::uint64_t bottom) noexcept {
     if (capacity() >= largest_capacity_) return nullptr;
     Buffer::Owner larger = Buffer::make(2 * capacity());
     if (!larger) return nullptr;
@@ -267,7 +298,8 @@ class Deque {
   seam::Atomic<std::uint32_t> thieves_{0};                  // that are between enter and leave
   alignas(cache_line) seam::Atomic<std::uint64_t> bottom_;  // written by the owner
   seam::Atomic<Buffer*> buffer_;                            // written by the owner, rarely
-  Buffer::Owner newest_buffer_;                             // owner only; the same buffer, and who frees it
+  std::uint64_t full_at_;        // owner only: bottom_ when the slots are used up, as it knew
+  Buffer::Owner newest_buffer_;  // owner only; the same buffer, and who frees it
   const std::size_t largest_capacity_;
 };
 

@@ -199,9 +199,13 @@ inline FiberCore* core_of(Slot slot) {
   return thread_root();
 }
 
-// The same, for who has a guess: two addresses in one slot of the usual size are one fiber's.
+// Two addresses in one slot of the usual size are one fiber's. False of a larger slot's fiber, too, and of null.
+[[gnu::always_inline]] inline bool is_on_stack_of(const FiberCore* core) {
+  return (stack_pointer() ^ reinterpret_cast<std::uintptr_t>(core)) >> min_slot_shift == 0;
+}
+// The same as current_core(), for who has a guess.
 [[gnu::always_inline]] inline FiberCore* current_core_near(FiberCore* guess) {
-  if ((stack_pointer() ^ reinterpret_cast<std::uintptr_t>(guess)) >> min_slot_shift == 0) [[likely]]
+  if (is_on_stack_of(guess)) [[likely]]
     return guess;
   return current_core();
 }

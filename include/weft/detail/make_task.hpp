@@ -104,31 +104,60 @@ R* run_closure_to_heap(TaskCore* task) {
   return new R(std::invoke(taken.body));
 }
 
+// A result that a joiner can have where it wants it: then the room need not be vacated for it. To move and to destroy
+// others is anybody's code, which may throw, or wait and come back on another worker.
+template <class R>
+inline constexpr bool goes_out = fits_room<R> && std::is_trivially_copyable_v<R>;
+
+template <class R>
+void keep_result(TaskCore* task, R& result) {
+  vacate_room(task);
+  TaskRoom<R>::put(task, result);
+}
+
 template <class D, class R>
-void task_code(TaskCore* task, TaskOp op) {
-  switch (op) {
-    case TaskOp::run:
-      if constexpr (std::is_void_v<R>) {
-        run_closure<D, R>(task);
-      } else if constexpr (fits_room<R>) {
-        R result = run_closure<D, R>(task);
-        vacate_room(task);
-        if constexpr (!std::is_trivially_destructible_v<R>)
-          task->flags |= task_has_result;  // nothing may wait any more
-        TaskRoom<R>::put(task, std::move(result));
-      } else {
-        std::unique_ptr<R> result(run_closure_to_heap<D, R>(task));
-        vacate_room(task);
-        ::new (task->room) R*(result.release());
-        task->flags |= task_has_result;
-      }
-      break;
-    case TaskOp::drop_closure:
-      TaskRoom<D>::drop(task);
-      break;
-    case TaskOp::drop_result:
-      if constexpr (!std::is_void_v<R>) TaskRoom<R>::drop(task);
-      break;
+void task_code(TaskCore* task, TaskOp op, void* out);
+
+// Nobody waits for the result just here.
+template <class D, class R>
+[[gnu::noinline]] void run_to_room(TaskCore* task) {
+  alignas(R) std::byte here[sizeof(R)];
+  task_code<D, R>(task, TaskOp::run, here);
+  keep_result(task, *std::launder(reinterpret_cast<R*>(here)));
+}
+
+template <class D, class R>
+[[gnu::always_inline]] inline void run_to_result(TaskCore* task, [[maybe_unused]] void* out) {
+  if constexpr (std::is_void_v<R>) {
+    run_closure<D, R>(task);
+  } else if constexpr (goes_out<R>) {
+    if (out == nullptr) return run_to_room<D, R>(task);
+    ::new (out) R(run_closure<D, R>(task));
+  } else if constexpr (fits_room<R>) {
+    R result = run_closure<D, R>(task);
+    vacate_room(task);
+    if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;  // nothing may wait any more
+    TaskRoom<R>::put(task, std::move(result));
+  } else {
+    std::unique_ptr<R> result(run_closure_to_heap<D, R>(task));
+    vacate_room(task);
+    ::new (task->room) R*(result.release());
+    task->flags |= task_has_result;
+  }
+}
+
+template <class D, class R>
+void task_code(TaskCore* task, TaskOp op, void* out) {
+  if (op == TaskOp::run) [[likely]] {
+    run_to_result<D, R>(task, out);
+  } else if (op == TaskOp::drop_closure) {
+    TaskRoom<D>::drop(task);
+  } else if constexpr (!std::is_void_v<R>) {
+    if (op == TaskOp::drop_result) {
+      TaskRoom<R>::drop(task);
+    } else if constexpr (goes_out<R>) {
+      keep_result(task, *std::launder(static_cast<R*>(out)));
+    }
   }
 }
 
@@ -141,15 +170,12 @@ template <class F>
 [[gnu::always_inline]] inline void fill_task(TaskCore* task, F&& body, const std::source_location& site) {
   using D = std::decay_t<F>;
   using R = TaskResult<F>;
+  WEFT_DEBUG(is_clean(*task), "a record comes clean from where it was pooled");
   TaskRoom<D>::put(task, std::forward<F>(body));
   task->code = &task_code<D, R>;
-  task->top = nullptr;
-  task->flags = 0;
-  task->strand = nullptr;
   task->interrupts.store(0, std::memory_order_relaxed);  // relaxed: the push publishes the whole record
   task->site = site;
-  task->name = nullptr;
-  task->word.make_fresh();
+  task->word.take_fresh();
 }
 
 inline std::uint64_t task_id_for(WorkerCore* worker) {
@@ -160,7 +186,7 @@ Binding* snapshot_bindings();
 
 // Before the push [LIVE-1].
 inline void count_started(WorkerCore* worker) {
-  worker->started->store(worker->started->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  seam::own_add(*worker->started, 1, std::memory_order_relaxed);
 }
 
 }  // namespace weft::inline v0::detail

@@ -23,10 +23,10 @@ struct NurseryCore {
   ScopeCore scope;
   TaskCore* owner = nullptr;
   FiberCore* here = nullptr;                  // that opened it: whoever uses it is most likely there
-  std::uintptr_t floor = ~std::uintptr_t{0};  // children run in place on `here` while its stack pointer is above
+  FiberCore* root = nullptr;                  // the same if it is a virtual core's root; spawns from there are short
+  std::uintptr_t floor = ~std::uintptr_t{0};  // children run flatly on `here`, a root, while its stack pointer is above
   RuntimeCore* runtime = nullptr;             // the owner's; null: a plain thread's nursery
   std::int32_t plain = 0;                     // [NUR-1]
-  std::uint32_t limit = 0;                    // most children at a time; 0: any number
   CountWord count;
   std::exception_ptr first;                           // guarded by scope.lock
   std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
@@ -39,8 +39,9 @@ void join_children(NurseryCore& nursery);
 // is none, or it must not.
 bool run_own_child(NurseryCore& nursery, FiberCore* self);
 // How far down a stack must not reach when tasks are to run in place on it: half of it must be left. The highest
-// address: they must not at all.
+// address: they must not at all; or, flat: not without a closer look.
 std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self);
+std::uintptr_t flat_floor(const TaskCore& joiner, const FiberCore& self);
 // Throws the first failure, with the others beside it.
 [[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.

@@ -73,11 +73,7 @@ void par_failed(ParFrame& frame) noexcept;         // the call here has thrown w
 
 // Takes the job back from the young end of the deque, if it is still there.
 [[gnu::always_inline]] inline bool take_back(WorkerCore* worker, Job* job) {
-  const Entry entry = worker->deque.pop();
-  if (entry == Entry(job, entry_job)) [[likely]]
-    return true;
-  if (entry) (void)worker->deque.push(entry);  // it came from there: there is room
-  return false;
+  return worker->deque.take_back(Entry(job, entry_job));
 }
 
 // Calls `there` and `here`, at the same time if somebody helps.

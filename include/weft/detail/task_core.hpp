@@ -15,6 +15,9 @@
 //            links into a wheel and a scope's list while its code runs; once it stands in neither and none of its code
 //            is left to run, its result or its exception, which are taken out before they are destroyed. So whatever
 //            may wait finds the room free for the links. The room of a thread's task holds its futex word.
+//   [TASK-5] A record that nobody uses is clean: its word free, no flags, top, strand, bindings or name. Who ends a
+//   task
+//            that may have had one of them makes it so; who makes a task need not.
 // Threads: `word`, `life`, `waiters`, `interrupts`, `permit`: any, as each says. The rest: whoever runs it; after its
 // end, whoever saw the end.
 #pragma once
@@ -49,10 +52,12 @@ struct WaitInfo {
 };
 
 enum class TaskOp : std::uint8_t {
-  run,           // the closure, and keep what it returns
+  run,           // the closure; what it returns goes to `out`, or into the room
+  keep_result,   // what went to `out` goes into the room after all
   drop_closure,  // it will not run
   drop_result,
 };
+using TaskCode = void(TaskCore* task, TaskOp op, void* out);
 
 // What a queue entry points at.
 enum EntryKind : unsigned { entry_task = 0, entry_job = 1, entry_strand = 2 };
@@ -82,6 +87,7 @@ enum TaskLife : std::uint32_t {
   life_interrupted = 8,  // by its handle, at any time before
   life_asking = 4,       // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
   life_unparked = UnparkLatch::bit,
+  life_uncommon = 32,  // from its birth: it has flags or bindings, which only who has dequeued it may look at
 };
 inline constexpr unsigned life_cancel_shift = 8;   // CancelReason, of who cancelled it by its handle
 inline constexpr unsigned life_raised_shift = 16;  // how often Cancelled was raised in it, and for whom: scope.cpp
@@ -103,7 +109,7 @@ struct alignas(64) TaskCore : QueueLink {
   // Line 0
   TaskWord word;
   FiberCore* top = nullptr;  // [TASK-3]
-  void (*code)(TaskCore*, TaskOp) = nullptr;
+  TaskCode* code = nullptr;
   NurseryCore* nursery = nullptr;  // that waits for it
   ScopeCore* scope = nullptr;      // innermost
   Binding* bindings = nullptr;     // the spawner's, as they were
@@ -112,7 +118,8 @@ struct alignas(64) TaskCore : QueueLink {
   std::uint16_t last_worker = 0;
 
   // Line 1
-  FiberCore* root = nullptr;  // the virtual core it runs on, once started
+  FiberCore* root =
+      nullptr;  // the virtual core it runs on; until it starts: its spawner's, if it may run in place there
   seam::Atomic<TaskWaiter*> waiters{nullptr};
   seam::Guessed<std::uint64_t> id = 0;
   std::source_location site;
@@ -141,6 +148,18 @@ struct alignas(64) TaskCore : QueueLink {
 };
 
 static_assert(sizeof(TaskCore) == 192);
+
+// [TASK-5], but for the word.
+inline bool is_clean(const TaskCore& task) {
+  return task.flags == 0 && task.top == nullptr && task.strand == nullptr && task.bindings == nullptr &&
+         task.name == nullptr;
+}
+// Of a task that has ended, and whose name is gone.
+inline void make_clean(TaskCore& task) {
+  task.flags = 0;
+  task.top = nullptr;
+  task.strand = nullptr;
+}
 
 // Three loads: surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's
 // epoch, which is acquired

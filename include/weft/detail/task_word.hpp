@@ -151,6 +151,12 @@ class TaskWord {
     WEFT_DEBUG(is(TaskState::free) || is_over(), "only a record that nobody uses becomes a new task");
     set(TaskState::fresh, 0, std::memory_order_relaxed);
   }
+  // The same for a record from the pool: its word is its ticket, and free is no bit at all.
+  void take_fresh() {
+    static_assert(static_cast<int>(TaskState::free) == 0);
+    WEFT_DEBUG(is(TaskState::free), "only a record that nobody uses becomes a new task");
+    word_.store(mine().bits() + static_cast<std::uint64_t>(TaskState::fresh), std::memory_order_relaxed);
+  }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
   // running -> free: nobody is left to see that it is done.
   [[gnu::always_inline]] void end_free() {
@@ -161,22 +167,22 @@ class TaskWord {
     WEFT_SPEC(is(TaskState::running), "only a running task suspends");
     set(TaskState::suspended, 0, std::memory_order_release);
   }
-  // running -> joining while a child runs on its stack, and back: the same word if it is still on the same worker.
-  TaskMoment join_in_place() {
-    const TaskMoment was = mine();
-    WEFT_DEBUG(was.state() == TaskState::running, "only a running task joins");
-    word_.store((was.bits() & ~TaskMoment::state_mask) | static_cast<std::uint64_t>(TaskState::joining),
-                std::memory_order_relaxed);
-    return was;
+  // running -> joining while a child runs on its stack.
+  [[gnu::always_inline]] void join_in_place() {
+    WEFT_DEBUG(is(TaskState::running), "only a running task joins");
+    word_.store(mine().bits() + joining_from_running, std::memory_order_relaxed);
   }
-  void joined(TaskMoment was) {
+  // And back, on whichever worker it is by then: the moment says running, and the owner.
+  [[gnu::always_inline]] void joined(TaskMoment here) {
     WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
-    word_.store(was.bits(), std::memory_order_release);
+    word_.store((mine().bits() & TaskMoment::ticket_mask) | here.bits(), std::memory_order_release);
   }
-  // fresh -> running on its joiner's stack.
-  void start_on(unsigned owner) {
+  // fresh -> running on its joiner's stack; the moment as above.
+  [[gnu::always_inline]] void start_in_place(TaskMoment here) {
     WEFT_DEBUG(is(TaskState::fresh), "only a new task starts");
-    set(TaskState::running, owner, std::memory_order_release);
+    // a fresh word is its ticket and its state
+    word_.store(mine().bits() + (here.bits() - static_cast<std::uint64_t>(TaskState::fresh)),
+                std::memory_order_release);
   }
   // fresh: it was never run.
   void finish(bool cancelled) {
@@ -292,6 +298,9 @@ class TaskWord {
   static constexpr std::uint64_t one_parking = (std::uint64_t{1} << TaskMoment::ticket_shift) +
                                                static_cast<std::uint64_t>(TaskState::parking) -
                                                static_cast<std::uint64_t>(TaskState::running);
+
+  static constexpr std::uint64_t joining_from_running =
+      static_cast<std::uint64_t>(TaskState::joining) - static_cast<std::uint64_t>(TaskState::running);
 
   static std::uint64_t runnable_from(TaskMoment now) {
     return (now.bits() & (TaskMoment::ticket_mask | TaskMoment::reason_mask)) |

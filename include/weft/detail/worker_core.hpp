@@ -44,6 +44,8 @@ struct WorkerCore {
   const seam::Atomic<std::uint64_t>* idle = nullptr;  // IdleSet's summary
   bool in_place = true;                               // children may run on their joiner's stack
   bool steals = true;                                 // the policy: false puts everything into the shared queue
+  bool flat = false;                                  // in_place, and fences are asymmetric: the short way is right
+  TaskMoment running{0};                              // what the word of who runs here says, without its ticket
   Tally ran_in_place;
   seam::Atomic<std::uint64_t>* started = nullptr;  // this worker's shard of LiveCount
   seam::Atomic<std::uint64_t>* finished = nullptr;
@@ -68,8 +70,8 @@ std::uint64_t fresh_task_ids(WorkerCore* worker);
 
 // Somebody sleeps, nobody searches (IdleSet's layout), and there is more here than the owner will take next.
 [[gnu::always_inline]] inline bool wants_helper(const WorkerCore* worker) {
-  const std::uint64_t now = worker->idle->load(std::memory_order_relaxed);
-  return (now & 0xffff) == 0 && (now & 0xffff0000) != 0 && worker->deque.size() >= 2;
+  const auto now = static_cast<std::uint32_t>(worker->idle->load(std::memory_order_relaxed));
+  return now != 0 && (now & 0xffff) == 0 && worker->deque.size() >= 2;
 }
 
 [[gnu::always_inline]] inline TaskCore* take_record(WorkerCore* worker) {
@@ -82,6 +84,7 @@ std::uint64_t fresh_task_ids(WorkerCore* worker);
 }
 
 [[gnu::always_inline]] inline void give_record(WorkerCore* worker, TaskCore* task) noexcept {
+  WEFT_DEBUG(is_clean(*task), "a record goes back as it was");
   if (worker->free_count >= 512) [[unlikely]]
     return give_record_slow(worker, task);
   task->links.scope_next = worker->free_records;
