@@ -111,9 +111,8 @@ class Search {
     const bool still = !patient && seen.at != 0 && seen.tick == tick;
     const std::size_t unstarted = victim.deque.size();
     if (unstarted >= 2 || (unstarted == 1 && still)) {
-      const Deque::Stolen stolen = victim.deque.steal_batch(worker_.deque, unstarted >= 64  ? 32
-                                                                           : unstarted >= 8 ? 4
-                                                                                            : 1);
+      const std::size_t limit = unstarted >= 2048 ? 256 : unstarted >= 64 ? 32 : unstarted >= 8 ? 4 : 1;
+      const Deque::Stolen stolen = victim.deque.steal_batch(worker_.deque, limit);
       if (stolen.outcome == Deque::Theft::taken) {
         ++worker_.counters.steals;
         return stolen.entry;
