@@ -127,7 +127,7 @@ class Search {
                    : static_cast<std::int64_t>(ready) * elapsed / static_cast<std::int64_t>(moved) >= steal_ready_ns;
     if (!old) return {};
     Chain taken;
-    const std::size_t count = victim.ready.steal(taken, steal_limit, false);
+    const std::size_t count = victim.ready.steal(taken, ready >= 2048 ? 4 * steal_limit : steal_limit, false);
     if (count == 0) return {};
     worker_.counters.ready_steals += count;
     const Entry first = taken.pop_front();
