@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "bench/child.hpp"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace bench {
 namespace {
@@ -55,6 +59,28 @@ std::vector<Reading> in_child(std::vector<Reading> (*body)()) {
   std::istringstream in(text);
   for (Reading r; in >> r.workload >> r.unit >> r.value;) readings.push_back(r);
   return readings;
+}
+
+void back_memory() {
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) return;
+  if (pid > 0) {
+    waitpid(pid, nullptr, 0);
+    return;
+  }
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t present = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  const std::size_t bytes = std::min(std::size_t{6} << 30, present / 2);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) _exit(1);
+  const auto touch = [&](std::size_t from, std::size_t to) {
+    for (std::size_t at = from; at < to; at += page) static_cast<volatile char*>(memory)[at] = 1;
+  };
+  std::thread other(touch, 0, bytes / 2);
+  touch(bytes / 2, bytes);
+  other.join();
+  _exit(0);
 }
 
 MemoryUse memory_use() {

@@ -18,6 +18,7 @@ struct GoRow {
   const char* name;  // the twin's workload, and "/go"
   const char* unit;
   int runs;
+  bool much_memory = false;
 };
 constexpr GoRow rows[] = {
     {"sched", "switch/go", "ns", 5},
@@ -26,7 +27,7 @@ constexpr GoRow rows[] = {
     {"sched", "skynet_join_1w/go", "ms", 3},
     {"sched", "skynet_join_2w/go", "ms", 3},
     {"sched", "sleep_100k/go", "ms", 3},
-    {"sched", "sleep_1m/go", "ms", 3},
+    {"sched", "sleep_1m/go", "ms", 3, true},
     {"wait", "skynet_chan_2w/go", "ms", 3},
     {"wait", "ring_1w/go", "ns", 5},
     {"wait", "ring_2w/go", "ns", 5},
@@ -38,7 +39,7 @@ constexpr GoRow rows[] = {
     {"wait", "select8/go", "ns", 5},
     {"wait", "mutex_1w/go", "ns", 5},
     {"wait", "mutex_2w/go", "ns", 5},
-    {"sched", "start_park_wake_join_1m/go", "ms", 3},
+    {"sched", "start_park_wake_join_1m/go", "ms", 3, true},
 };
 
 double ask(const std::string& workload) {
@@ -58,7 +59,8 @@ std::vector<Reading> probe() {
 }
 
 const bool registered = []<std::size_t... row>(std::index_sequence<row...>) {
-  (Register(Probe{rows[row].group, rows[row].name, Side::peer, rows[row].runs, probe<row>}), ...);
+  (Register(Probe{rows[row].group, rows[row].name, Side::peer, rows[row].runs, probe<row>, rows[row].much_memory}),
+   ...);
   return true;
 }(std::make_index_sequence<std::size(rows)>{});
 

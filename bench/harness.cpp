@@ -180,6 +180,7 @@ Results measure(const Plan& plan) {
     for (const Probe& p : probes) {
       if (run >= std::min(plan.runs, p.max_runs)) continue;
       progress(p.name);
+      if (p.much_memory) back_memory();
       const std::vector<Reading> readings = in_child(p.body);
       if (readings.empty()) results.failed.emplace_back(p.name);
       for (const Reading& r : readings) results.row(r.workload, r.unit).samples.push_back(r.value);

@@ -69,6 +69,7 @@ struct Probe {
   Side side;
   int max_runs;
   std::vector<Reading> (*body)();
+  bool much_memory = false;  // gigabytes: see back_memory
 };
 
 struct Row {

@@ -203,7 +203,7 @@ const Register entries[] = {
     Register(Probe{"sched", "sleep_100k", Side::weft, 5,
                    [] { return std::vector<Reading>{{"sleep_100k", "ms", sleepers_ms(100'000)}}; }}),
     Register(Probe{"sched", "sleep_1m", Side::weft, 3,
-                   [] { return std::vector<Reading>{{"sleep_1m", "ms", sleepers_ms(1'000'000)}}; }}),
+                   [] { return std::vector<Reading>{{"sleep_1m", "ms", sleepers_ms(1'000'000)}}; }, true}),
     Register(Probe{"sched", "park_100k", Side::weft, 3,
                    [] {
                      const Parked parked = park(100'000);
@@ -214,7 +214,8 @@ const Register entries[] = {
                      const Parked parked = park(1'000'000);
                      return std::vector<Reading>{{"park_rss_1m", "bytes", parked.bytes},
                                                  {"start_park_wake_join_1m", "ms", parked.ms}};
-                   }}),
+                   },
+                   true}),
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << chunk_shift;
 constexpr std::size_t carve_bytes = std::size_t{16} << 20;
+constexpr std::size_t most_carved = carve_bytes >> min_slot_shift;
 constexpr std::size_t keep_hot = 1024;  // pooled stacks that keep their pages: those that were used last
 constexpr std::size_t trim_at_once = 64;
 constexpr std::int64_t cold_after_ns = 1'000'000'000;
@@ -41,12 +43,12 @@ constexpr std::size_t largest_stack = chunk_bytes - slot_overhead;
 
 struct Chunk {
   std::uintptr_t base = 0;
-  std::size_t carved = 0;  // slots handed to the pool so far
+  std::size_t carved = 0;  // slots that have left it so far
   GuardKind guard = GuardKind::madvise;
 };
 
-// Guarded by `lock`: everything. The vectors only grow, and `free` has room for every carved slot, so release() never
-// allocates.
+// Guarded by `lock`: everything. The vectors only grow, and `free` and `unguarded` have room for every carved slot, so
+// neither releasing nor failing allocates.
 struct Pool {
   seam::SpinLock lock;
   std::vector<std::uintptr_t> free;  // the last is taken first
@@ -54,6 +56,7 @@ struct Pool {
   std::size_t unused = 0;            // so many of the first were not taken since `watched_since`
   std::int64_t watched_since = 0;    // 0: nothing is to be given back
   std::vector<Chunk> chunks;
+  std::vector<std::uintptr_t> unguarded;  // carved, but the guard could not be installed: to be tried again
   std::size_t trimmed = 0;
 };
 
@@ -155,53 +158,95 @@ void open_chunk(Pool& pool, unsigned shift) {
 // some may be installed, which does no harm.
 bool guard_all_by_madvise(const std::uintptr_t* bases, std::size_t count) {
   constexpr int self = -10000;  // PIDFD_SELF_PROCESS
-  constexpr std::size_t most = 64;
-  iovec ranges[most];
-  if (count > most) return false;
+  iovec ranges[most_carved];
   for (std::size_t i = 0; i < count; ++i) ranges[i] = {reinterpret_cast<void*>(bases[i]), guard_bytes};
   const long done = sys::invoke(SYS_process_madvise, self, reinterpret_cast<long>(ranges), static_cast<long>(count),
                                 MADV_GUARD_INSTALL, 0);
   return done == static_cast<long>(count * guard_bytes);
 }
 
-void install_guard(Chunk& chunk, std::uintptr_t base) {
-  if (chunk.guard == GuardKind::madvise) {
+// `kind`: what works in its chunk, as far as is known.
+void install_guard(GuardKind& kind, std::uintptr_t base) {
+  if (kind == GuardKind::madvise) {
     if (guard_by_madvise(base)) return;
     if (guard_choice() == GuardChoice::madvise)
       throw StackError("cannot guard another fiber stack: MADV_GUARD_INSTALL failed (out of memory, or locked pages?)");
-    chunk.guard = GuardKind::mprotect;  // it worked for this chunk's first slot; mlockall came since, for instance
+    kind = GuardKind::mprotect;  // it worked for this chunk's first slot; mlockall came since, for instance
   }
   guard_by_mprotect(base);
 }
 
-// Makes the next few slots of the newest chunk ready. On failure the slots before the failing one are kept.
-void carve(Pool& pool, unsigned shift) {
+// Slots of one chunk that are nobody's yet.
+struct Raw {
+  std::uintptr_t bases[most_carved];
+  std::size_t count = 0;
+  std::size_t guarded = 0;  // so many of the first
+  Chunk chunk;
+};
+
+Chunk& chunk_of(Pool& pool, std::uintptr_t base) {
+  return *std::find_if(pool.chunks.rbegin(), pool.chunks.rend(),
+                       [base](const Chunk& chunk) { return chunk.base == (base & ~(chunk_bytes - 1)); });
+}
+
+// Under the lock. Those whose guard has failed before come first.
+Raw take_raw(Pool& pool, unsigned shift) {
+  Raw raw;
+  if (!pool.unguarded.empty()) {
+    raw.bases[raw.count++] = pool.unguarded.back();
+    pool.unguarded.pop_back();
+    raw.chunk = chunk_of(pool, raw.bases[0]);
+    return raw;
+  }
   const std::size_t slots = chunk_bytes >> shift;
   if (pool.chunks.empty() || pool.chunks.back().carved == slots) open_chunk(pool, shift);
-  Chunk& chunk = pool.chunks.back();
   const std::size_t total = pool.chunks.size() * slots;
-  if (pool.free.capacity() < total) pool.free.reserve(std::max(total, 2 * pool.free.capacity()));
-  std::size_t count = std::min(std::max<std::size_t>(carve_bytes >> shift, 1), slots - chunk.carved);
-  const std::size_t first = pool.free.size();
-  bool guarded = false;
-  if (chunk.guard == GuardKind::madvise && count > 1 && count <= 64) {
-    std::uintptr_t bases[64];
-    for (std::size_t i = 0; i < count; ++i) bases[i] = chunk.base + ((chunk.carved + i) << shift);
-    guarded = guard_all_by_madvise(bases, count);
+  for (auto* list : {&pool.free, &pool.unguarded})
+    if (list->capacity() < total) list->reserve(std::max(total, 2 * list->capacity()));
+  Chunk& chunk = pool.chunks.back();
+  const std::size_t last = std::min(chunk.carved + std::max<std::size_t>(carve_bytes >> shift, 1), slots);
+  while (chunk.carved < last) raw.bases[raw.count++] = chunk.base + (chunk.carved++ << shift);
+  raw.chunk = chunk;
+  return raw;
+}
+
+// Without the lock: two workers that need stacks install guards side by side. Throws at the first that fails.
+void install_guards(Raw& raw) {
+  if (raw.chunk.guard == GuardKind::madvise && raw.count > 1 && guard_all_by_madvise(raw.bases, raw.count)) {
+    raw.guarded = raw.count;
+    return;
   }
-  for (; count > 0; --count) {
-    const Slot slot{chunk.base + (chunk.carved << shift), shift};
-    try {
-      if (!guarded) install_guard(chunk, slot.base);
-    } catch (...) {
-      if (pool.free.size() > first) break;
-      throw;
-    }
-    ++chunk.carved;
-    pool.free.push_back(slot.base);
-  }
+  for (; raw.guarded < raw.count; ++raw.guarded) install_guard(raw.chunk.guard, raw.bases[raw.guarded]);
+}
+
+// Under the lock. The first is left to whoever carved them.
+void put_raw(Pool& pool, const Raw& raw) noexcept {
+  chunk_of(pool, raw.bases[0]).guard = raw.chunk.guard;
+  pool.unguarded.insert(pool.unguarded.end(), raw.bases + raw.guarded, raw.bases + raw.count);
   // Handed out from the back: lowest address first, so that neighbours in time are neighbours in memory.
-  std::reverse(pool.free.begin() + static_cast<std::ptrdiff_t>(first), pool.free.end());
+  for (std::size_t i = raw.guarded; i > 1; --i) pool.free.push_back(raw.bases[i - 1]);
+}
+
+// A new one. Another few are made ready with it. If a guard fails, the slots before are kept, and it throws if there
+// are none.
+Slot carve(Pool& pool, unsigned shift) {
+  Raw raw;
+  {
+    const std::lock_guard guard(pool.lock);
+    raw = take_raw(pool, shift);
+  }
+  std::exception_ptr failure;
+  try {
+    install_guards(raw);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard guard(pool.lock);
+    put_raw(pool, raw);
+  }
+  if (raw.guarded == 0) std::rethrow_exception(failure);
+  return {raw.bases[0], shift};
 }
 
 void discard(std::uintptr_t from, std::uintptr_t to) {
@@ -262,13 +307,17 @@ unsigned shift_for(std::size_t usable) {
 
 Slot pool_allocate(unsigned shift) {
   Pool& pool = pool_of(shift);
-  const std::lock_guard guard(pool.lock);
-  if (pool.free.empty()) carve(pool, shift);
-  const Slot slot{pool.free.back(), shift};
-  pool.free.pop_back();
-  pool.clean = std::min(pool.clean, pool.free.size());
-  pool.unused = std::min(pool.unused, pool.free.size());
-  return slot;
+  {
+    const std::lock_guard guard(pool.lock);
+    if (!pool.free.empty()) {
+      const Slot slot{pool.free.back(), shift};
+      pool.free.pop_back();
+      pool.clean = std::min(pool.clean, pool.free.size());
+      pool.unused = std::min(pool.unused, pool.free.size());
+      return slot;
+    }
+  }
+  return carve(pool, shift);
 }
 
 void pool_release(const Slot* slots, std::size_t count) noexcept {

@@ -2,7 +2,7 @@
 // Relaxed: sizes and states that only decide where work goes; the queues' own protocols move it.
 #include "sched/hand_over.hpp"
 
-#include <limits>
+#include <cstddef>
 #include <utility>
 
 #include "sched/dispatch.hpp"
@@ -10,6 +10,8 @@
 
 namespace weft::inline v0::detail {
 namespace {
+
+constexpr std::size_t most_rescued = 1024;  // [HAND-3]
 
 std::size_t inject_all(RuntimeCore& runtime, Chain& chain) {
   std::size_t moved = 0;
@@ -22,7 +24,7 @@ std::size_t inject_all(RuntimeCore& runtime, Chain& chain) {
 
 std::size_t rescue_ready(RuntimeCore& runtime, Worker& from) {
   Chain taken;
-  (void)from.ready.steal(taken, std::numeric_limits<std::size_t>::max(), true);
+  (void)from.ready.steal(taken, most_rescued, true);
   return inject_all(runtime, taken);
 }
 
@@ -60,15 +62,8 @@ std::size_t rescue_inbox(RuntimeCore& runtime, Worker& from) {
 }
 
 std::size_t rescue_queues(RuntimeCore& runtime, Worker& from) {
-  std::size_t moved = rescue_inbox(runtime, from) + rescue_ready(runtime, from);
-  for (;;) {
-    const Deque::Stolen stolen = from.deque.steal();
-    if (stolen.outcome == Deque::Theft::empty) break;
-    if (stolen.outcome != Deque::Theft::taken) continue;
-    inject(runtime, stolen.entry);
-    ++moved;
-  }
-  return moved;
+  return rescue_inbox(runtime, from) + rescue_ready(runtime, from) +
+         from.deque.steal_each(most_rescued, [&](Entry entry) { inject(runtime, entry); });
 }
 
 void hand_over(Worker& worker) {

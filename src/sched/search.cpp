@@ -111,9 +111,8 @@ class Search {
     const bool still = !patient && seen.at != 0 && seen.tick == tick;
     const std::size_t unstarted = victim.deque.size();
     if (unstarted >= 2 || (unstarted == 1 && still)) {
-      const Deque::Stolen stolen = victim.deque.steal_batch(worker_.deque, unstarted >= 64  ? 32
-                                                                           : unstarted >= 8 ? 4
-                                                                                            : 1);
+      const std::size_t limit = unstarted >= 2048 ? 256 : unstarted >= 64 ? 32 : unstarted >= 8 ? 4 : 1;
+      const Deque::Stolen stolen = victim.deque.steal_batch(worker_.deque, limit);
       if (stolen.outcome == Deque::Theft::taken) {
         ++worker_.counters.steals;
         return stolen.entry;
@@ -128,7 +127,7 @@ class Search {
                    : static_cast<std::int64_t>(ready) * elapsed / static_cast<std::int64_t>(moved) >= steal_ready_ns;
     if (!old) return {};
     Chain taken;
-    const std::size_t count = victim.ready.steal(taken, steal_limit, false);
+    const std::size_t count = victim.ready.steal(taken, ready >= 2048 ? 4 * steal_limit : steal_limit, false);
     if (count == 0) return {};
     worker_.counters.ready_steals += count;
     const Entry first = taken.pop_front();

@@ -105,6 +105,21 @@ TEST_CASE("deque: a batch is half rounded up, at most the limit, the oldest firs
   }
 }
 
+TEST_CASE("deque: one without a deque gets so many as it asks for, the oldest first") {
+  auto items = numbered(5);
+  Deque deque(8);
+  Numbers got;
+  const auto keep = [&](Entry entry) { got.push_back(take(entry)); };
+  CHECK(deque.steal_each(3, keep) == 0);
+  for (Item& item : items) CHECK(deque.push(Item::entry(item)));
+  CHECK(deque.steal_each(0, keep) == 0);
+  CHECK(deque.steal_each(3, keep) == 3);
+  CHECK(got == Numbers{0, 1, 2});
+  CHECK(deque.steal_each(3, keep) == 2);
+  CHECK(got == Numbers{0, 1, 2, 3, 4});
+  CHECK(taken_once(items) == 5);
+}
+
 TEST_CASE("deque: an entry is one lock-free word and keeps its kind [HC11]") {
   static_assert(sizeof(Entry) == 8);
   static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);

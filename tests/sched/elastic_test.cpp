@@ -287,6 +287,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("elastic: thousands that wait behind a worker in read(2) all run elsewhere [V-070]") {
+  for (const unsigned workers : {1U, 2U}) {
+    CAPTURE(workers);
+    constexpr int count = 5000;  // several rescues [HAND-3]
+    Runtime runtime(brisk(workers));
+    Pipe pipe;
+    std::atomic<int> ran{0};
+    runtime.run([&] {
+      with_nursery([&](Nursery& nursery) {
+        for (int i = 0; i < count; ++i) nursery.start([&] { ++ran; });
+        std::thread outside([&] {
+          CHECK(eventually([&] { return ran.load() == count; }));
+          pipe.release(1);
+        });
+        pipe.wait();
+        CHECK(ran.load() == count);
+        outside.join();
+      });
+    });
+  }
+}
+
 TEST_CASE("elastic: one temporary worker goes through all states [W-070] [W-071] [W-072] [W-073] [W-074]") {
   for (const unsigned workers : {1U, 2U}) {
     CAPTURE(workers);

@@ -185,6 +185,21 @@ void batch_stolen_again(World& world) {
   });
 }
 
+// [HAND-3]
+template <class Kit>
+void rescue(World& world) {
+  auto stage = make_stage<Kit>(world, 3);
+  for (int i = 1; i <= 3; ++i) stage->push(i);
+  world.thread("owner", [stage] {
+    stage->pop();
+    stage->pop();
+  });
+  world.thread("rescuer", [stage] {
+    const std::size_t count = stage->deque.steal_each(2, [&](auto entry) { stage->items.take(entry); });
+    check(count <= 2, "more than asked for");
+  });
+}
+
 template <class Kit>
 void oldest(World& world) {
   auto stage = make_stage<Kit>(world, 2);
@@ -218,6 +233,7 @@ const Register reuse{{.name = "deque: a slot is used again under two thieves", .
 const Register slow{{.name = "deque: a slow thief meets a grown buffer", .run = slow_thief<Real>, .preemptions = 3}};
 const Register batches{{.name = "deque: batch steal against pops", .run = batch<Real>}};
 const Register again{{.name = "deque: a batch is stolen again", .run = batch_stolen_again<Real>}};
+const Register rescued{{.name = "deque: one without a deque takes two against pops", .run = rescue<Real>}};
 const Register fair{{.name = "deque: the owner takes the oldest against steal", .run = oldest<Real>}};
 const Register wrap{{.name = "deque: growth against steal where the counters wrap", .run = wraparound}};
 const Register buffered{{.name = "deque: pop against steal with delayed stores", .run = last_one<Real>, .delays = 2}};

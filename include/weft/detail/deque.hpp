@@ -26,7 +26,7 @@
 //           looks at top_, which one that has just left may have moved. So fork and join on a deque of one costs no
 //           locked instruction.
 // Threads: push, pop, take_oldest, and steal_batch on the deque that receives: the owner. steal, steal_batch on the
-// victim, size: any.
+// victim, steal_each, size: any.
 // Rejected: one CAS that moves top_ by n: takes entries twice, see [DEQ-5]. A lock bit in top_ during a batch: the
 // owner would have to wait for a thief that was preempted. A version in top_ that the owner raises near the end of its
 // deque: a CAS on the fork-join path, which mostly works on deques of one or two.
@@ -155,6 +155,23 @@ class Deque {
     }
     leave();
     return stolen;
+  }
+
+  // Up to limit entries, the oldest first, for whoever has no deque: take(Entry) gets each. Returns how many.
+  template <class F>
+  std::size_t steal_each(std::size_t limit, F&& take) noexcept {
+    if (size() == 0) return 0;
+    std::size_t taken = 0;
+    enter();
+    while (taken < limit) {
+      const Stolen stolen = steal_at();
+      if (stolen.outcome == Theft::empty) break;
+      if (stolen.outcome != Theft::taken) continue;
+      take(stolen.entry);
+      ++taken;
+    }
+    leave();
+    return taken;
   }
 
   // An estimate for everybody but an owner without thieves.
