@@ -218,7 +218,11 @@ void Sysmon::reap(std::int64_t now) {
   if (now - poller->reaped_at.load(std::memory_order_relaxed) < longest_nap || !poller->role.try_pass()) return;
   poller->reaped_at.store(now, std::memory_order_relaxed);
   Chain woken;
-  counters_.rescues += poller->reap(woken);
+  for (unsigned visits = 0; visits < 8; ++visits) {  // it may be long before the next
+    const std::size_t came = poller->reap(woken);
+    counters_.rescues += came;
+    if (came == 0) break;
+  }
   const bool wanted = poller->role.leave();
   while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
   if (!wanted) return;

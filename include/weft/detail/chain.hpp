@@ -26,6 +26,7 @@ class Chain {
 
   bool empty() const { return !head_; }
   Entry front() const { return head_; }
+  static Entry after(Entry entry) { return entry.link()->next_; }
 
   void push_back(Entry entry) {
     entry.link()->next_ = {};
