@@ -24,7 +24,7 @@ namespace weft::inline v0::detail {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t longest_nap = 10 * ms;
+constexpr std::int64_t longest_nap = Pace::longest_nap;
 constexpr unsigned quiet_before_sleep = 24;  // 250 us doubled to 10 ms, then some: about 200 ms
 constexpr std::size_t kept_stalls = 64;
 constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
@@ -355,7 +355,7 @@ Pace::Rest Sysmon::plan(std::int64_t now) const {
     } else if (state == WorkerState::sleep) {
       if (worker.temporary) until = std::min(until, watches_[i].busy_at + temp_idle_);
     } else {
-      timers = timers || due != seam::no_deadline;
+      timers = timers || due < now + longest_nap;
     }
   }
   if (runtime_.idle.active() + runtime_.idle.searchers() == 0) {
