@@ -63,7 +63,7 @@ class EpollEngine final : public Engine {
   const std::uint64_t id_;
   bool coarse_ = false;  // no epoll_pwait2
   // By who is inside.
-  std::array<epoll_event, 256> events_;
+  std::array<epoll_event, most_at_once> events_;
   std::size_t count_ = 0;
 };
 

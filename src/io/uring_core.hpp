@@ -49,6 +49,7 @@ class UringCoreOf {
   static constexpr std::int64_t submit_again_ns = 1'000'000;
   static constexpr unsigned tries_at_once = 4;   // of who may go on without
   static constexpr unsigned tries_awake = 1024;  // of who may not, before it sleeps in between
+  static constexpr unsigned every_one = ~0U;     // completions
   static constexpr std::uint64_t mark_of_cancel = 0;
   static constexpr std::uint64_t mark_of_bell = 1;
   static constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
@@ -77,12 +78,14 @@ class UringCoreOf {
     return ring.enter(0, 1, limit(until)) != -ETIME || until != deadline;
   }
 
-  // By who is inside the poller: ready(task) for each whose wait has ended.
+  // By who is inside the poller: ready(task) for each whose wait has ended, of so many completions.
   template <class F>
-  void reap(F&& ready) {
+  void reap(unsigned most, F&& ready) {
     if (ring.overflows()) overflows.fetch_add(1, std::memory_order_relaxed);
     if (ring.peek() == nullptr && ring.wants_entry()) (void)ring.enter(0, 0, nullptr);
-    while (const io_uring_cqe* completion = ring.peek()) {
+    for (; most > 0; --most) {
+      const io_uring_cqe* completion = ring.peek();
+      if (completion == nullptr) return;
       const std::uint64_t mark = completion->user_data;
       const int result = completion->res;
       ring.seen();
@@ -209,7 +212,7 @@ class UringCoreOf {
       return false;
     }
     typename Host::Woken woken;
-    reap([&](Task* task) { host.ready(task, woken); });
+    reap(every_one, [&](Task* task) { host.ready(task, woken); });
     const bool wanted = host.role.leave();
     host.hand_out(woken, wanted);
     return true;

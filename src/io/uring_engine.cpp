@@ -68,7 +68,7 @@ class UringEngine final : public Engine {
   void interrupt() override { core_.ring_bell(*this); }
   std::size_t reap(Chain& into) override {
     std::size_t count = 0;
-    core_.reap([&](TaskCore* task) { count += ready_into(runtime_, task, into); });
+    core_.reap(most_at_once, [&](TaskCore* task) { count += ready_into(runtime_, task, into); });
     return count;
   }
   void flush() override { core_.flush(*this); }

@@ -12,12 +12,16 @@ namespace weft::inline v0::detail {
 
 class HttpDate {
  public:
-  std::string_view at(std::time_t when) {
+  std::string_view at(std::time_t when) { return field_at(when).substr(name.size(), 29); }
+  // The whole field, with its end.
+  std::string_view field_at(std::time_t when) {
     if (when != when_) write(when);
     return {text_.data(), text_.size()};
   }
 
  private:
+  static constexpr std::string_view name = "Date: ";
+
   void write(std::time_t when) {
     using namespace std::chrono;
     when_ = when;
@@ -42,16 +46,17 @@ class HttpDate {
     put(20, static_cast<unsigned>(clock.minutes().count()));
     put(22, ":");
     put(23, static_cast<unsigned>(clock.seconds().count()));
-    put(25, " GMT");
+    put(25, " GMT\r\n");
+    name.copy(text_.data(), name.size());
   }
-  void put(std::size_t at, std::string_view text) { text.copy(text_.data() + at, text.size()); }
+  void put(std::size_t at, std::string_view text) { text.copy(text_.data() + name.size() + at, text.size()); }
   void put(std::size_t at, unsigned number) {
-    text_[at] = static_cast<char>('0' + number / 10 % 10);
-    text_[at + 1] = static_cast<char>('0' + number % 10);
+    text_[name.size() + at] = static_cast<char>('0' + number / 10 % 10);
+    text_[name.size() + at + 1] = static_cast<char>('0' + number % 10);
   }
 
   std::time_t when_ = -1;
-  std::array<char, 29> text_{};
+  std::array<char, name.size() + 29 + 2> text_{};
 };
 
 }  // namespace weft::inline v0::detail

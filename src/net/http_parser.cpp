@@ -117,7 +117,7 @@ bool HeadParser::take_field(std::string_view text, std::size_t size) {
   if (colon == 0) return fail(400, "a field without a name, or a folded line");
   if (colon == size || line[colon] != ':') return fail(400, "a field's name has characters it must not have");
   const std::string_view rest(line + colon + 1, size - colon - 1);
-  if (!all_http(rest, http_value)) return fail(400, "a field's value has control characters");
+  if (!all_value(rest)) return fail(400, "a field's value has control characters");
   if (fields_.size() == limits_.fields) return fail(431, "too many fields");
   const std::string_view value = trimmed(rest);
   fields_.add({static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(colon),
@@ -131,7 +131,7 @@ bool HeadParser::note_field(std::string_view name, std::string_view value) {
     case 4:
       if (same_word(name, "host")) {
         ++hosts_;
-        if (value.find_first_of(" \t,/\\@") != std::string_view::npos) return fail(400, "Host is no name");
+        if (!all_http(value, http_host)) return fail(400, "Host is no name");
       }
       break;
     case 6:

@@ -17,10 +17,11 @@ namespace {
 
 constexpr std::size_t worth_a_copy = 16384;  // larger pieces are written from where they are
 
-void put_number(std::string& out, std::uint64_t number, int base = 10) {
+void put_number(std::string& out, std::uint64_t number, std::string_view after, int base = 10) {
   char digits[24];
-  const std::to_chars_result end = std::to_chars(std::begin(digits), std::end(digits), number, base);
-  out.append(digits, end.ptr);
+  char* end = std::to_chars(std::begin(digits), std::end(digits) - after.size(), number, base).ptr;
+  end += after.copy(end, after.size());
+  out.append(digits, end);
 }
 
 bool is_the_servers(std::string_view name) {
@@ -91,7 +92,7 @@ HttpResponse& HttpResponse::status(int code) {
 HttpResponse& HttpResponse::field(std::string_view name, std::string_view value) {
   if (name.empty() || !all_http(name, http_token) || is_the_servers(name))
     throw std::invalid_argument("no name of a field that a handler may send: " + std::string(name));
-  if (!all_http(value, http_value)) throw std::invalid_argument("control characters in the field " + std::string(name));
+  if (!all_value(value)) throw std::invalid_argument("control characters in the field " + std::string(name));
   if (begun()) throw std::logic_error("a field after the head was sent: " + std::string(name));
   session_.fields_.append(name).append(": ").append(value).append("\r\n");
   return *this;
@@ -164,19 +165,22 @@ bool HttpSession::will_close(bool whole) const {
 void HttpSession::put_head(HttpResponse::Stage stage, std::uint64_t length, bool whole) {
   using Stage = HttpResponse::Stage;
   keep_ = !will_close(whole) && stage != Stage::until_close;
-  out_.append("HTTP/1.1 ");
-  put_number(out_, static_cast<std::uint64_t>(response_.status_));
-  out_.append(" ").append(http_reason(response_.status_)).append("\r\n");
+  if (response_.status_ == 200) {
+    out_.append("HTTP/1.1 200 OK\r\n");
+  } else {
+    out_.append("HTTP/1.1 ");
+    put_number(out_, static_cast<std::uint64_t>(response_.status_), " ");
+    out_.append(http_reason(response_.status_)).append("\r\n");
+  }
   if (options_.date) {
     const std::time_t time = options_.clock != nullptr ? options_.clock() : std::time(nullptr);
-    out_.append("Date: ").append(date_.at(time)).append("\r\n");
+    out_.append(date_.field_at(time));
   }
   if (stage == Stage::length && response_.status_ != 204) {
     // What would have been the length of a 304 is not known here.
     if (response_.status_ != 304) {
       out_.append("Content-Length: ");
-      put_number(out_, length);
-      out_.append("\r\n");
+      put_number(out_, length, "\r\n");
     }
   } else if (stage == Stage::chunked && response_.status_ != 204 && response_.status_ != 304) {
     out_.append("Transfer-Encoding: chunked\r\n");
@@ -193,8 +197,7 @@ void HttpSession::put_head(HttpResponse::Stage stage, std::uint64_t length, bool
 void HttpSession::put_chunk(Bytes piece) {
   const bool chunked = response_.stage_ == HttpResponse::Stage::chunked;
   if (chunked) {
-    put_number(out_, piece.size, 16);
-    out_.append("\r\n");
+    put_number(out_, piece.size, "\r\n", 16);
   }
   const std::string_view after = chunked ? "\r\n" : "";
   if (piece.size > worth_a_copy) return write_out(piece, after);

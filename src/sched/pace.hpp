@@ -23,11 +23,15 @@ namespace weft::inline v0::detail {
 // How soon sysmon looks again.
 enum class SysmonPace : std::uint8_t {
   fast,    // within a period
-  slow,    // later: who arms a timer wakes it
+  slow,    // within longest_nap: who arms a timer that may be due before wakes it
   asleep,  // not by itself: who finds work wakes it, too
 };
 
 struct Pace {
+  static constexpr std::int64_t longest_nap = 10'000'000;
+  // By a worker's coarse clock, which may be as old as a nap, because sysmon sets it at each look.
+  static constexpr std::int64_t soon = 2 * longest_nap;
+
   struct Rest {
     SysmonPace pace;
     std::int64_t until;

@@ -51,7 +51,9 @@ void arm_timer(TaskCore& task, std::int64_t deadline) {
   if (deadline < here.next_timer.load(std::memory_order_relaxed))  // under the lock: heirs of timers write it, too
     here.next_timer.store(deadline, std::memory_order_relaxed);
   here.wheel_lock.unlock_owner();
-  if (Pace::too_slow(here.runtime->sysmon_pace, SysmonPace::slow)) {
+  // What is due later is seen by sysmon's next look in time.
+  if (deadline < here.now.load(std::memory_order_relaxed) + Pace::soon &&
+      Pace::too_slow(here.runtime->sysmon_pace, SysmonPace::slow)) {
     here.owes_ring = true;
     here.want_look();
   }
@@ -191,6 +193,17 @@ namespace {
 WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise) {
   auto& worker = static_cast<Worker&>(*self->root->worker);
   return worker.plain ? park_here(worker, task, self, raise) : finish_wait(task, raise);
+}
+
+bool lies_ahead(const FiberCore& self, std::int64_t deadline) {
+  const auto& worker = static_cast<const Worker&>(*self.root->worker);
+  return worker.plain && worker.now.load(std::memory_order_relaxed) < deadline &&
+         worker.runtime->virtual_time == nullptr;
+}
+
+WakeReason park_plain_until(TaskCore& task, FiberCore* self, Raise raise, std::int64_t deadline) {
+  arm_timer(task, deadline);
+  return park_plain(task, self, raise);
 }
 
 void park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const ParkSide& side, void* object,

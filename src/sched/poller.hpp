@@ -12,6 +12,10 @@
 //   [POLL-2] While a poller is there and all workers sleep, one of them is inside: a worker that is about to sleep
 //            tries; if it fails, then somebody is inside who sleeps, or is awake and tries later.
 //   [POLL-3] interrupt() is not lost: it ends the present wait(), or the next.
+//   [POLL-4] A worker's visit brings few tasks (most_at_once): what it touches of each, in the kernel and here, is in
+//            the cache still when that one runs. The rest stays where the next visit finds it.
+// Rejected: as many as there are. With a thousand connections everything was fetched twice (echo_1000 0.77 of a plain
+// loop instead of 0.87; 16 as good as 32, 64 halfway).
 // Threads: try_enter, interrupt, flush any; the rest by who is inside.
 // Relaxed: the time of the last reap is a hint for sysmon.
 #pragma once
@@ -55,6 +59,8 @@ class PollerRole {
 
 class Poller {
  public:
+  static constexpr unsigned most_at_once = 32;  // events of one reap() [POLL-4]
+
   Poller() = default;
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -66,8 +72,8 @@ class Poller {
   // Until there may be something to reap, an interrupt, or the deadline; may end for nothing. False: its time is up.
   virtual bool wait(std::int64_t deadline) = 0;
   virtual void interrupt() = 0;
-  // Does not wait. Ready tasks go to `into`, but for those that are queued already (pinned, of a strand, threads', of
-  // other runtimes). Returns how many are in `into`.
+  // Does not wait, and may leave some for the next. Ready tasks go to `into`, but for those that are queued already
+  // (pinned, of a strand, threads', of other runtimes). Returns how many are in `into`.
   virtual std::size_t reap(Chain& into) = 0;
   // Readable when there may be something to reap; -1: it has none.
   virtual int descriptor() const { return -1; }

@@ -15,8 +15,8 @@
 #include <cstddef>
 
 #include "sched/owner_lock.hpp"
+#include "sched/warm.hpp"
 #include "weft/detail/chain.hpp"
-#include "weft/detail/task_core.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -126,23 +126,9 @@ class ReadyQueue {
       look_ahead();
     return entry;
   }
-  // Among so many the next ones are in no cache: the record of the next but one is fetched, and the stack of the next,
-  // whose record came one step before.
-  [[gnu::noinline]] void look_ahead() const {
-    if (const Entry after = fifo_.second()) {
-      const auto* record = reinterpret_cast<const std::byte*>(after.link());
-      for (std::size_t at = 0; at < sizeof(TaskCore); at += 64) __builtin_prefetch(record + at, 1);
-    }
-    const Entry next = fifo_.front();
-    if (next.kind() != entry_task) return;
-    const auto* top = reinterpret_cast<const std::byte*>(next.as<TaskCore>()->top);
-    if (top == nullptr) return;
-    for (std::ptrdiff_t at = -frames_ahead; at < static_cast<std::ptrdiff_t>(sizeof(FiberCore)); at += 64)
-      __builtin_prefetch(top + at, 1);
-  }
+  [[gnu::noinline]] void look_ahead() const { warm_next(fifo_); }
 
-  static constexpr std::size_t crowd = 4096;
-  static constexpr std::ptrdiff_t frames_ahead = 512;
+  static constexpr std::size_t crowd = 4096;  // of so many the next ones are in no cache
 
   // All written under lock_.
   OwnerLock lock_;

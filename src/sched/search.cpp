@@ -13,6 +13,7 @@
 #include "sched/hand_over.hpp"
 #include "sched/park.hpp"
 #include "sched/tracer.hpp"
+#include "sched/warm.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -95,7 +96,9 @@ class Search {
     poller.reaped_at.store(now, std::memory_order_relaxed);
     Chain woken;
     const std::size_t count = poller.reap(woken);
-    if (count != 0) queue_woken(worker_, woken, count);
+    if (count == 0) return;
+    warm(woken);
+    queue_woken(worker_, woken, count);
   }
 
   void glimpse_all() {

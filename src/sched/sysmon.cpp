@@ -24,7 +24,7 @@ namespace weft::inline v0::detail {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t longest_nap = 10 * ms;
+constexpr std::int64_t longest_nap = Pace::longest_nap;
 constexpr unsigned quiet_before_sleep = 24;  // 250 us doubled to 10 ms, then some: about 200 ms
 constexpr std::size_t kept_stalls = 64;
 constexpr unsigned stacks_per_site = 4;  // each disturbs a thread by a signal
@@ -218,7 +218,11 @@ void Sysmon::reap(std::int64_t now) {
   if (now - poller->reaped_at.load(std::memory_order_relaxed) < longest_nap || !poller->role.try_pass()) return;
   poller->reaped_at.store(now, std::memory_order_relaxed);
   Chain woken;
-  counters_.rescues += poller->reap(woken);
+  for (unsigned visits = 0; visits < 8; ++visits) {  // it may be long before the next
+    const std::size_t came = poller->reap(woken);
+    counters_.rescues += came;
+    if (came == 0) break;
+  }
   const bool wanted = poller->role.leave();
   while (const Entry entry = woken.pop_front()) inject(runtime_, entry);
   if (!wanted) return;
@@ -351,7 +355,7 @@ Pace::Rest Sysmon::plan(std::int64_t now) const {
     } else if (state == WorkerState::sleep) {
       if (worker.temporary) until = std::min(until, watches_[i].busy_at + temp_idle_);
     } else {
-      timers = timers || due != seam::no_deadline;
+      timers = timers || due < now + longest_nap;
     }
   }
   if (runtime_.idle.active() + runtime_.idle.searchers() == 0) {

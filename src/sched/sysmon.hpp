@@ -14,13 +14,15 @@
 //               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
 //               that time, who is stuck and was replaced
 //
-//   pace        fast     every sysmon_period, while a worker that is awake has timers, or one is stuck
+//   pace        fast     every sysmon_period, while a worker that is awake has a timer due within 10 ms, or one is
+//   stuck
 //               slow     a quarter of stall_after, while workers are awake; up to 10 ms once they all sleep
 //               asleep   all have slept for a while: until somebody finds work, or a temporary worker is to retire
 //
 // Invariants
-//   [SYSM-1] Who slows down says so, runs a heavy fence, and looks again. Who arms a timer or leaves its search runs a
-//            light fence and then reads the pace. So one of the two sees the other (pace.hpp).
+//   [SYSM-1] Who slows down says so, runs a heavy fence, and looks again. Who arms a timer that is due soon, or leaves
+//   its
+//            search, runs a light fence and then reads the pace. So one of the two sees the other (pace.hpp).
 //   [SYSM-2] Threads of temporary workers are started and joined here, and nowhere else while it runs.
 //   [SYSM-3] It never waits for a worker, but for locks that are held a few instructions and, at most a few ms, for the
 //            answer of a thread whose stack it wants.

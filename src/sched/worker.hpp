@@ -92,10 +92,10 @@ struct Worker : WorkerCore {
   static constexpr std::uint64_t usual_look_mask = 63;
 
   // What each dispatch touches.
-  bool plain = false;      // own_queues, not watched, fences asymmetric: the short ways are right
-  bool own_queues = true;  // what it wakes stays here: the policy steals, and nothing checks migration
-  bool checked = false;    // the runtime wants spec assertions
-  bool watched = false;    // those, or a trace: somebody wants to see each switch
+  bool plain = false;       // own_queues, not watched, fences asymmetric: the short ways are right
+  bool own_queues = true;   // what it wakes stays here: the policy steals, and nothing checks migration
+  bool checked = false;     // the runtime wants spec assertions
+  bool watched = false;     // those, or a trace: somebody wants to see each switch
   Left left;                // [WKR-1]
   std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due

@@ -117,7 +117,7 @@ struct RingStage {
       std::int64_t limit = 0;
       if (core.ring.finals_seen != finals)
         (void)core.wait(seam::no_deadline, [&](std::int64_t until) { return limit = until, &limit; });
-      core.reap([](Task* task) { task->deliver(); });
+      core.reap(1, [](Task* task) { task->deliver(); });
       (void)role.leave();
     }
     if (core.ring.plan.late) core.ring.stop();

@@ -26,7 +26,7 @@ class Chain {
 
   bool empty() const { return !head_; }
   Entry front() const { return head_; }
-  Entry second() const { return head_ ? head_.link()->next_ : Entry{}; }
+  static Entry after(Entry entry) { return entry.link()->next_; }
 
   void push_back(Entry entry) {
     entry.link()->next_ = {};

@@ -98,8 +98,8 @@ inline void deliver_all(Claimed& claimed) {
   if (!claimed.empty()) claimed.deliver([](TaskCore* task) { deliver_wake(task); });
 }
 
-// A wait without a deadline of its own, of a task that has waited before, with nothing pending for it and nobody above
-// who catches waits: begun and left by the shortest way. Everything else goes by rounds.
+// A wait of a task that has waited before, with nothing pending for it, no deadline around it and nobody above who
+// catches waits: begun and left by the shortest way. Everything else goes by rounds.
 struct PlainWait {
   FiberCore* self = nullptr;
   TaskCore* task = nullptr;  // null: it is not plain
@@ -116,6 +116,10 @@ struct PlainWait {
 }
 // Parks; the word is PARKING.
 WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise);
+// The same with a deadline, which is the task's already. It must lie ahead as far as the worker knows, whose clock is
+// read once in a while: a deadline that has passed since then ends the wait at the worker's next look.
+bool lies_ahead(const FiberCore& self, std::int64_t deadline);
+WakeReason park_plain_until(TaskCore& task, FiberCore* self, Raise raise, std::int64_t deadline);
 // One side of an object whose waiters stand in a list.
 struct ParkSide {
   const char* kind;
@@ -148,18 +152,20 @@ template <Waitable W>
 // For who has just looked: the next look is publish()'s. `offered`: who catches waits has been asked already [WAIT-5].
 template <Waitable W>
 [[gnu::always_inline]] inline WaitEnd park_on(W& waitable, std::int64_t deadline, Raise raise, bool offered = false) {
-  if (deadline == seam::no_deadline && raise != Raise::no) [[likely]] {
+  if (raise != Raise::no) [[likely]] {
     const PlainWait plain = plain_wait();
-    if (plain.task != nullptr) [[likely]] {
+    if (plain.task != nullptr && (deadline == seam::no_deadline || lies_ahead(*plain.self, deadline))) [[likely]] {
       const WaitInfo info = waitable.info();
       plain.task->wait = &info;
       // relaxed: before the ticket
-      plain.task->deadline.store(seam::no_deadline, std::memory_order_relaxed);
+      plain.task->deadline.store(deadline, std::memory_order_relaxed);
       if (waitable.publish(*plain.task) == Published::done) {
         plain.task->wait = nullptr;
         return WaitEnd::done;
       }
-      const WakeReason reason = park_plain(*plain.task, plain.self, raise);
+      const WakeReason reason = deadline == seam::no_deadline
+                                    ? park_plain(*plain.task, plain.self, raise)
+                                    : park_plain_until(*plain.task, plain.self, raise, deadline);
       waitable.unpublish();
       if (reason == WakeReason::data || reason == WakeReason::closed) [[likely]]
         return WaitEnd::done;
