@@ -35,7 +35,7 @@ inline void warm(const Chain& tasks) {
 // Of a long queue that is taken from one by one: the record of the next but one, and the stack of the next, whose
 // record came one step before.
 inline void warm_next(const Chain& queue) {
-  constexpr std::ptrdiff_t frames = 8 * cache_line;
+  constexpr std::size_t frames = 8 * cache_line;
   const Entry next = queue.front();
   if (!next) return;
   if (const Entry then = Chain::after(next)) {
@@ -45,8 +45,7 @@ inline void warm_next(const Chain& queue) {
   if (next.kind() != entry_task) return;
   const auto* top = reinterpret_cast<const std::byte*>(next.as<TaskCore>()->top);
   if (top == nullptr) return;
-  for (std::ptrdiff_t at = -frames; at < static_cast<std::ptrdiff_t>(sizeof(FiberCore)); at += cache_line)
-    __builtin_prefetch(top + at, 1);
+  for (const std::byte* at = top - frames; at < top + sizeof(FiberCore); at += cache_line) __builtin_prefetch(at, 1);
 }
 
 }  // namespace weft::inline v0::detail
