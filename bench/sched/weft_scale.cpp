@@ -34,39 +34,49 @@ struct Costs {
   double spawn = 0, park = 0, wake = 0, timer = 0, cancel = 0;
 };
 
-// All on one worker, by the time of its thread.
+void measure_parks(weft::Runtime& runtime, std::uint64_t count, Costs& costs) {
+  std::atomic<std::uint32_t> open{0};
+  std::vector<weft::Unparker> parked(count);
+  weft::with_nursery([&](weft::Nursery& n) {
+    std::uint64_t t = now_ns(Clock::cpu);
+    for (weft::Unparker& mine : parked)
+      n.start([&open, &mine] {
+        mine = weft::unparker();
+        while (open.load() == 0) weft::park_if(open, 0);
+      });
+    costs.spawn = each(t, count);
+    const std::uint64_t before = runtime.stats().parks;
+    t = now_ns(Clock::cpu);
+    while (runtime.stats().parks - before < count) weft::yield_now();
+    costs.park = each(t, count);
+    open.store(1);
+    t = now_ns(Clock::cpu);
+    for (const weft::Unparker& task : parked) task.unpark();
+    costs.wake = each(t, count);
+  });
+}
+
+void measure_timers(weft::Runtime& runtime, std::uint64_t count, Costs& costs) {
+  weft::with_nursery([&](weft::Nursery& n) {
+    for (std::uint64_t i = 0; i < count; ++i) n.start([] { weft::sleep(1h); });
+    const std::uint64_t before = runtime.stats().parks;
+    std::uint64_t t = now_ns(Clock::cpu);
+    while (runtime.stats().parks - before < count) weft::yield_now();
+    costs.timer = each(t, count);
+    t = now_ns(Clock::cpu);
+    n.cancel();
+    costs.cancel = each(t, count);
+  });
+}
+
+// All on one worker, by the time of its thread, warm at each size: pages that nobody needs for a second are given back,
+// so stacks are touched right before they are measured. What first touches cost is told by sleep_1m and park_1m.
 Costs costs_at(weft::Runtime& runtime, std::uint64_t count) {
   Costs costs;
   runtime.run([&] {
-    std::atomic<std::uint32_t> open{0};
-    std::vector<weft::Unparker> parked(count);
-    weft::with_nursery([&](weft::Nursery& n) {
-      std::uint64_t t = now_ns(Clock::cpu);
-      for (weft::Unparker& mine : parked)
-        n.start([&open, &mine] {
-          mine = weft::unparker();
-          while (open.load() == 0) weft::park_if(open, 0);
-        });
-      costs.spawn = each(t, count);
-      const std::uint64_t before = runtime.stats().parks;
-      t = now_ns(Clock::cpu);
-      while (runtime.stats().parks - before < count) weft::yield_now();
-      costs.park = each(t, count);
-      open.store(1);
-      t = now_ns(Clock::cpu);
-      for (const weft::Unparker& task : parked) task.unpark();
-      costs.wake = each(t, count);
-    });
-    weft::with_nursery([&](weft::Nursery& n) {
-      for (std::uint64_t i = 0; i < count; ++i) n.start([] { weft::sleep(1h); });
-      const std::uint64_t before = runtime.stats().parks;
-      std::uint64_t t = now_ns(Clock::cpu);
-      while (runtime.stats().parks - before < count) weft::yield_now();
-      costs.timer = each(t, count);
-      t = now_ns(Clock::cpu);
-      n.cancel();
-      costs.cancel = each(t, count);
-    });
+    measure_parks(runtime, count, costs);  // not counted
+    measure_parks(runtime, count, costs);
+    measure_timers(runtime, count, costs);
   });
   return costs;
 }
@@ -76,7 +86,7 @@ std::vector<Reading> scale() {
   weft::Runtime runtime(one_worker());
   for (const auto& [count, name] :
        {std::pair<std::uint64_t, const char*>{1'000, "1k"}, {10'000, "10k"}, {100'000, "100k"}, {1'000'000, "1m"}}) {
-    (void)costs_at(runtime, count);  // so that no size touches memory for the first time; park_1m and sleep_1m do
+    (void)costs_at(runtime, count);  // from here on records come in the order in which others ended
     const Costs costs = costs_at(runtime, count);
     const auto row = [&](const char* what, double value) {
       readings.push_back({std::string("scale_") + what + "_" + name, "ns", value});

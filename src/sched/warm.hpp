@@ -45,7 +45,7 @@ inline void warm_next(const Chain& queue) {
   if (next.kind() != entry_task) return;
   const auto* top = reinterpret_cast<const std::byte*>(next.as<TaskCore>()->top);
   if (top == nullptr) return;
-  for (std::size_t at = 0; at < frames + sizeof(FiberCore); at += cache_line) __builtin_prefetch(top - frames + at, 1);
+  for (const std::byte* at = top - frames; at < top + sizeof(FiberCore); at += cache_line) __builtin_prefetch(at, 1);
 }
 
 }  // namespace weft::inline v0::detail
