@@ -252,6 +252,7 @@ const Register back{
     {.name = "deque: what is wanted is taken back against steal", .run = taken_back<Real>, .preemptions = 3}};
 const Register back_membarrier{{.name = "deque: what is wanted is taken back, with asymmetric fences",
                                 .run = taken_back<Real>,
+                                .preemptions = 1,
                                 .delays = 1,
                                 .asymmetric = true}};
 const Register growth_buffered{
