@@ -12,6 +12,7 @@
 #include "doctest/doctest.h"
 #include "net/http_chunks.hpp"
 #include "net/http_date.hpp"
+#include "net/http_text.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -349,4 +350,38 @@ TEST_CASE("http: the date is written as RFC 9110 wants it") {
   CHECK(date.at(0) == "Thu, 01 Jan 1970 00:00:00 GMT");
   CHECK(date.at(951782399) == "Mon, 28 Feb 2000 23:59:59 GMT");
   CHECK(date.at(951782400) == "Tue, 29 Feb 2000 00:00:00 GMT");
+}
+
+TEST_CASE("http: the date is kept as a whole field") {
+  HttpDate date;
+  CHECK(date.field_at(784111777) == "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+}
+
+TEST_CASE("http: a word is the same in whatever case, and every other character differs, wherever it stands") {
+  for (std::size_t size = 1; size < 18; ++size) {
+    for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
+      for (unsigned one = 0; one < 256; ++one) {
+        std::string a(size, 'x');
+        std::string b(size, 'X');
+        a[at] = static_cast<char>(one);
+        for (unsigned other = 0; other < 256; ++other) {
+          b[at] = static_cast<char>(other);
+          if (same_word(a, b) != (lower(a[at]) == lower(b[at]))) FAIL_CHECK(one << " and " << other << " of " << size);
+        }
+      }
+    }
+  }
+  CHECK_FALSE(same_word("ab", "abc"));
+}
+
+TEST_CASE("http: a value is looked at eight by eight as it is one by one") {
+  for (std::size_t size = 1; size < 26; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (unsigned one = 0; one < 256; ++one) {
+        std::string text(size, 'v');
+        text[at] = static_cast<char>(one);
+        if (all_value(text) != all_http(text, http_value)) FAIL_CHECK(one << " at " << at << " of " << size);
+      }
+    }
+  }
 }

@@ -83,10 +83,11 @@ std::vector<std::uint64_t> slices_per_sleep(Runtime& runtime, unsigned workers, 
 // The same with sysmon, in its own time: how many slices the workers began although sysmon had looked twice since the
 // sleeper's time was over. Of the worker that began the fewest, the most in any sleep: the machine may stop the one
 // that has taken the sleeper, and the others go on.
-std::uint64_t slices_after_looks(Runtime& runtime, unsigned workers, unsigned count) {
+std::uint64_t slices_after_looks(Runtime& runtime, unsigned workers, unsigned count,
+                                 std::chrono::nanoseconds nap = 1ms) {
   struct Sleep {
-    explicit Sleep(unsigned workers) : late(workers) {}
-    std::int64_t due = seam::monotonic_ns() + std::chrono::nanoseconds(1ms).count();
+    Sleep(unsigned workers, std::chrono::nanoseconds nap) : due(seam::monotonic_ns() + nap.count()), late(workers) {}
+    std::int64_t due;
     std::atomic<std::uint64_t> enough{0};  // looks; 0: no slice has begun since it was due
     std::vector<std::atomic<std::uint64_t>> late;
   };
@@ -120,7 +121,7 @@ std::uint64_t slices_after_looks(Runtime& runtime, unsigned workers, unsigned co
       }
       while (begun.load() < workers) yield_now();
       for (unsigned i = 0; i < count; ++i) {
-        Sleep& mine = sleeps.emplace_back(workers);
+        Sleep& mine = sleeps.emplace_back(workers, nap);
         present = &mine;
         sleep_until(Clock::time_point(std::chrono::nanoseconds(mine.due)));
         present = nullptr;
@@ -223,6 +224,34 @@ TEST_CASE("sysmon: beside tasks with long slices a sleeper wakes within a period
     const auto many = slices_per_sleep(without, workers, 2);
     CHECK(many.back() > 8 * workers);  // late, but not lost
   }
+}
+
+TEST_CASE("sysmon: a sleep that is longer than its nap wakes as early as a short one [V-077] [SYSM-1]") {
+  if (!may_steal()) return;
+  Runtime runtime(quiet(1));
+  // Nobody rings for it; the last look before it is due comes in time to be fast.
+  CHECK(slices_after_looks(runtime, 1, 8, 50ms) <= 2);
+  CHECK(runtime.core().sysmon->counters().timers_fired > 0);
+}
+
+TEST_CASE("sysmon: timers that are far away do not make it fast [SYSM-1]") {
+  Runtime runtime(quiet(1));
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      for (int i = 0; i < 10; ++i) nursery.start([] { sleep_until(Clock::now() + 1h); });
+      yield_now();
+      const std::int64_t begin = seam::monotonic_ns();
+      const std::uint64_t looks = runtime.core().sysmon->looks();
+      for (int i = 0; i < 20; ++i) {
+        nursery.start([] { sleep_until(Clock::now() + 1h); });
+        compute_for(5ms);
+        yield_now();
+      }
+      const auto passed = static_cast<std::uint64_t>(seam::monotonic_ns() - begin);
+      CHECK(runtime.core().sysmon->looks() - looks <= passed / 1'000'000);  // a nap takes 2.5 ms, a period 0.25
+      nursery.cancel();
+    });
+  });
 }
 
 TEST_CASE("sysmon: work in the shared queue does not wait for 64 long slices [V-081]") {
