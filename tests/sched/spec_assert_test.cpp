@@ -140,12 +140,14 @@ TEST_CASE("spec assertions: with WEFT_SPEC_ASSERT=1 a build without assertions t
   read << file.rdbuf();
   const std::string text = read.str();
   std::size_t rules = 0;
-  for (std::size_t at = text.find("WEFT_SPEC("); at != std::string::npos; at = text.find("WEFT_SPEC(", at + 1)) {
-    const std::size_t open = text.find('"', at) + 1;
-    const std::string rule = text.substr(open, text.find('"', open) - open);
-    INFO("rule: ", rule);
-    CHECK(tripped.count(rule) == 1);
-    ++rules;
+  for (const char* form : {"WEFT_SPEC(", "WEFT_SPEC_IF("}) {
+    for (std::size_t at = text.find(form); at != std::string::npos; at = text.find(form, at + 1)) {
+      const std::size_t open = text.find('"', at) + 1;
+      const std::string rule = text.substr(open, text.find('"', open) - open);
+      INFO("rule: ", rule);
+      CHECK(tripped.count(rule) == 1);
+      ++rules;
+    }
   }
   CHECK(rules == mistakes().size());
 }
