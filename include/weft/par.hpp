@@ -61,25 +61,21 @@ void for_range(I first, std::size_t size, std::size_t grain, F& f) {
 }
 
 template <class I, class T, class Map, class Join>
-[[gnu::always_inline]] inline T reduce_serially(I first, std::size_t size, const T& identity, Map& map, Join& join) {
+T reduce_range(I first, std::size_t size, std::size_t grain, const T& identity, Map& map, Join& join) {
+  if (size > grain) {
+    const std::size_t half = size / 2;
+    auto right = [&] {
+      return reduce_range(first + static_cast<std::iter_difference_t<I>>(half), size - half, grain, identity, map,
+                          join);
+    };
+    auto left = [&] { return reduce_range(first, half, grain, identity, map, join); };
+    auto both = fork_join(right, left);
+    return join(std::move(both.second), std::move(both.first));
+  }
   T sum = identity;
   for (std::size_t i = 0; i < size; ++i)
     sum = join(std::move(sum), map(first[static_cast<std::iter_difference_t<I>>(i)]));
   return sum;
-}
-
-// More than one piece.
-template <class I, class T, class Map, class Join>
-T reduce_range(I first, std::size_t size, std::size_t grain, const T& identity, Map& map, Join& join) {
-  const std::size_t half = size / 2;
-  const auto piece = [&](I from, std::size_t count) {
-    return count > grain ? reduce_range(from, count, grain, identity, map, join)
-                         : reduce_serially(from, count, identity, map, join);
-  };
-  auto right = [&] { return piece(first + static_cast<std::iter_difference_t<I>>(half), size - half); };
-  auto left = [&] { return piece(first, half); };
-  auto both = fork_join(right, left);
-  return join(std::move(both.second), std::move(both.first));
 }
 
 template <class I, class Less>
@@ -122,9 +118,8 @@ void parallel_for(R&& range, F f, std::size_t grain = 0) {
 template <std::ranges::random_access_range R, class T, class Join = std::plus<>, class Map = std::identity>
 T reduce(R&& range, T identity, Join join = {}, Map map = {}, std::size_t grain = 0) {
   const auto size = static_cast<std::size_t>(std::ranges::size(range));
-  if (grain == 0) grain = detail::automatic_grain(size);
-  if (size <= grain) return detail::reduce_serially(std::ranges::begin(range), size, identity, map, join);
-  return detail::reduce_range(std::ranges::begin(range), size, grain, identity, map, join);
+  return detail::reduce_range(std::ranges::begin(range), size, grain != 0 ? grain : detail::automatic_grain(size),
+                              identity, map, join);
 }
 
 // Not stable, like std::sort.
