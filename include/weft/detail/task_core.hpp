@@ -118,8 +118,8 @@ struct alignas(64) TaskCore : QueueLink {
   std::uint16_t last_worker = 0;
 
   // Line 1
-  FiberCore* root =
-      nullptr;  // the virtual core it runs on; until it starts: its spawner's, if it may run in place there
+  // The virtual core it runs on; until it starts: its spawner's, if it may run in place there. A guess to who joins it.
+  seam::Guessed<FiberCore*> root = nullptr;
   seam::Atomic<TaskWaiter*> waiters{nullptr};
   seam::Guessed<std::uint64_t> id = 0;
   std::source_location site;
