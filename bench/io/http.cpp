@@ -171,13 +171,13 @@ std::vector<Reading> arrivals(const std::string& suffix) {
 }
 
 const Register entries[] = {
-    Register(Probe{"io", "http_plaintext_100", Side::weft, 9, [] { return http<serve_http<Engine::epoll>>(""); }}),
-    Register(Probe{"io", "http_plaintext_100/uring", Side::weft, 9,
-                   [] { return http<serve_http<Engine::uring>>("/uring"); }}),
+    Register(Probe{"io", "http_plaintext_100", Side::weft, 9, [] { return http<serve_http<Engine::any>>(""); }}),
+    Register(Probe{"io", "http_plaintext_100/epoll", Side::weft, 9,
+                   [] { return http<serve_http<Engine::epoll>>("/epoll"); }}),
     Register(
         Probe{"io", "http_plaintext_100/raw_epoll", Side::plain, 9, [] { return http<serve_http_raw>("/raw_epoll"); }}),
-    Register(Probe{"io", "accept_rate", Side::weft, 9, [] { return arrivals<greet<Engine::epoll>>(""); }}),
-    Register(Probe{"io", "accept_rate/uring", Side::weft, 9, [] { return arrivals<greet<Engine::uring>>("/uring"); }}),
+    Register(Probe{"io", "accept_rate", Side::weft, 9, [] { return arrivals<greet<Engine::any>>(""); }}),
+    Register(Probe{"io", "accept_rate/epoll", Side::weft, 9, [] { return arrivals<greet<Engine::epoll>>("/epoll"); }}),
     Register(Probe{"io", "accept_rate/raw_epoll", Side::plain, 9, [] { return arrivals<greet_raw>("/raw_epoll"); }}),
     Register(against_raw("http_plaintext_100", 0.95, Better::more)),
 };

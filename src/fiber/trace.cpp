@@ -110,6 +110,7 @@ void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept {
     if (carrier.failure == nullptr) carrier.failure = new Failure;
     Failure& record = *carrier.failure;
     if (record.exception != failure) {
+      tools_error_goes(record.exception);
       record.exception = failure;
       record.trace.parts.clear();
     }
@@ -124,6 +125,7 @@ void attach_trace(FiberCore* core, const std::exception_ptr& failure) noexcept {
 }
 
 void drop_failure(Carrier& carrier) noexcept {
+  if (carrier.failure != nullptr) tools_error_goes(carrier.failure->exception);
   delete std::exchange(carrier.failure, nullptr);
 }
 

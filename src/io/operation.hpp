@@ -67,6 +67,7 @@ class OperationWaitOf {
     return Published::parking;
   }
   void unpublish() {
+    if (operation_.spot.claimed()) return;
     const std::lock_guard guard(entry_.lock);
     entry_.waiters.remove(operation_.spot.node);
   }

@@ -3,7 +3,8 @@
 // run submits what has gathered, and whoever is inside the poller hands completions out.
 //
 // Invariants: [URI-1] to [URI-7] but for the following are the protocol's (io/uring_core.hpp).
-//   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring.
+//   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring; and what is sent
+//           while others are about to run: it goes to the kernel with theirs.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include "sched/idle_set.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
+#include "sched/worker.hpp"
 #include "weft/fiber.hpp"
 
 namespace weft::inline v0::detail {
@@ -91,16 +93,40 @@ class UringEngine final : public Engine {
  private:
   using Core = UringCoreOf<KernelRing, TaskCore>;
 
-  Core::Final run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise);
+  template <class Fill>
+  Core::Final run(const IoRequest& request, FdEntry& entry, std::int64_t deadline, Raise raise, Fill&& fill);
+  Core::Final run_any(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline, Raise raise);
+  IoResult transfer(const IoRequest& request, FdEntry& entry, std::int64_t deadline, Raise raise);
+  IoResult perform_any(const IoRequest& request, FdEntry& entry, std::int64_t deadline, Raise raise, bool polls);
+  // Somebody else is about to run here, or something to be submitted. (Who is in the shared queue runs after a look,
+  // which submits: that is no company.)
+  bool in_company() const {
+    return !static_cast<const Worker&>(*this_worker()).ready.empty() || core_.ring.unsubmitted() != 0;
+  }
 
   RuntimeCore& runtime_;
   Core core_;
 };
 
+std::uint64_t address(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+unsigned length(std::size_t size) {
+  return static_cast<unsigned>(std::min<std::size_t>(size, uring_sizes.bytes));
+}
+
+// A receive or a send of one piece, to whom the socket is connected.
+void fill_transfer(io_uring_sqe& sqe, const IoRequest& r) {
+  const bool sends = r.op == IoOp::send;
+  sqe.opcode = sends ? IORING_OP_SEND : IORING_OP_RECV;
+  sqe.fd = r.fd;
+  sqe.addr = address(r.data);
+  sqe.len = length(r.size);
+  sqe.msg_flags = r.flags | (sends ? static_cast<unsigned>(MSG_NOSIGNAL) : 0U);
+}
+
 // What kernel.cpp does by a call.
 void fill_request(io_uring_sqe& sqe, const IoRequest& r, msghdr& header) {
-  const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
-  const auto length = [](std::size_t size) { return static_cast<unsigned>(std::min<std::size_t>(size, 1U << 30)); };
   sqe.fd = r.fd;
   switch (r.op) {
     case IoOp::read:
@@ -123,14 +149,9 @@ void fill_request(io_uring_sqe& sqe, const IoRequest& r, msghdr& header) {
     }
     case IoOp::recv:
     case IoOp::send: {
+      if (r.slices == nullptr && r.address == nullptr) return fill_transfer(sqe, r);
       const bool sends = r.op == IoOp::send;
       sqe.msg_flags = r.flags | (sends ? static_cast<unsigned>(MSG_NOSIGNAL) : 0U);
-      if (r.slices == nullptr && r.address == nullptr) {
-        sqe.opcode = sends ? IORING_OP_SEND : IORING_OP_RECV;
-        sqe.addr = address(r.data);
-        sqe.len = length(r.size);
-        return;
-      }
       sqe.opcode = sends ? IORING_OP_SENDMSG : IORING_OP_RECVMSG;
       sqe.addr = address(&header);
       sqe.len = 1;
@@ -193,28 +214,13 @@ bool hinted(const IoRequest& request) {
          request.address == nullptr;
 }
 
-// One request, or a poll for what it has to wait for, until its final completion.
-UringEngine::Core::Final UringEngine::run(const IoRequest& request, bool polls, FdEntry& entry, std::int64_t deadline,
-                                          Raise raise) {
+// One request until its final completion.
+template <class Fill>
+[[gnu::always_inline]] inline UringEngine::Core::Final UringEngine::run(const IoRequest& request, FdEntry& entry,
+                                                                        std::int64_t deadline, Raise raise,
+                                                                        Fill&& fill) {
   TaskCore& task = *task_here();
-  IoSlice one{request.data, request.size};
-  msghdr header{};
-  header.msg_name = request.address;
-  header.msg_namelen = request.address != nullptr && request.address_size != nullptr ? *request.address_size : 0;
-  header.msg_iov = reinterpret_cast<iovec*>(request.slices != nullptr ? const_cast<IoSlice*>(request.slices) : &one);
-  header.msg_iovlen = request.slices != nullptr ? std::min<std::size_t>(request.count, 1024) : 1;
   const bool obeys = raise != Raise::no && (raise == Raise::quietly || !is_unwinding());
-  const auto fill = [&](io_uring_sqe& sqe) {
-    if (polls) {
-      sqe.opcode = IORING_OP_POLL_ADD;
-      sqe.fd = request.fd;
-      sqe.poll32_events = static_cast<unsigned>(static_cast<unsigned short>(events_of(wanted(request))));
-    } else {
-      fill_request(sqe, request, header);
-      // It was tried, or has brought less than it could.
-      if (hinted(request) && core_.ring.polls_first()) sqe.ioprio = IORING_RECVSEND_POLL_FIRST;
-    }
-  };
   const auto park = [&](Operation& operation, Asked asked) {
     const bool has_asked = asked != Asked::no;
     OperationWait wait(operation, request, task, has_asked, obeys && raise == Raise::yes);
@@ -225,49 +231,106 @@ UringEngine::Core::Final UringEngine::run(const IoRequest& request, bool polls, 
            : request.issue != 0 && entry.closing() ? Asked::close
                                                    : Asked::interrupt;
   };
-  const Core::Final final = core_.perform(*this, entry, request.issue != 0, fill, park);
+  return core_.perform(*this, entry, request.issue != 0, fill, park);
+}
+
+// Any request, or a poll for what it has to wait for.
+[[gnu::noinline]] UringEngine::Core::Final UringEngine::run_any(const IoRequest& request, bool polls, FdEntry& entry,
+                                                                std::int64_t deadline, Raise raise) {
+  IoSlice one{request.data, request.size};
+  msghdr header{};
+  header.msg_name = request.address;
+  header.msg_namelen = request.address != nullptr && request.address_size != nullptr ? *request.address_size : 0;
+  header.msg_iov = reinterpret_cast<iovec*>(request.slices != nullptr ? const_cast<IoSlice*>(request.slices) : &one);
+  header.msg_iovlen = request.slices != nullptr ? std::min<std::size_t>(request.count, 1024) : 1;
+  const Core::Final final = run(request, entry, deadline, raise, [&](io_uring_sqe& sqe) {
+    if (!polls) return fill_request(sqe, request, header);
+    sqe.opcode = IORING_OP_POLL_ADD;
+    sqe.fd = request.fd;
+    sqe.poll32_events = static_cast<unsigned>(static_cast<unsigned short>(events_of(wanted(request))));
+  });
   if (request.op == IoOp::recv && request.address != nullptr && !polls && final.result >= 0)
     *request.address_size = header.msg_namelen;
   return final;
 }
 
+// What becomes of the wait for a request. True: `out`; false: it is to be made again, or has a result to be looked at.
+bool is_over(Ending ending, Raise raise, IoResult& out) {
+  switch (ending) {
+    case Ending::close:
+      out = IoResult::failed(EBADF);
+      return true;
+    case Ending::timeout:
+      out = IoResult::failed(ETIMEDOUT);
+      return true;
+    case Ending::cancel:
+      out = IoResult::failed(ECANCELED);
+      if (raise != Raise::quietly) raise_if_cancelled(*task_here());
+      return raise == Raise::quietly;
+    case Ending::interrupt:
+      checkpoint();
+      return false;
+    case Ending::again:
+    case Ending::result:
+      break;
+  }
+  return false;
+}
+
 IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t deadline, Raise raise) {
   if (!by_ring(request.op)) return perform_on_pool(request, raise);
+  if (use != nullptr && (*use)->kind != fd_plain && hinted(request)) [[likely]]
+    return transfer(request, **use, deadline, raise);
+  if (raise == Raise::yes) offer_wait({to_string(request.op), use != nullptr ? &**use : nullptr}, deadline);
+  if (use != nullptr) return perform_any(request, **use, deadline, raise, request.op == IoOp::poll);
   FdEntry nobodys;  // for what has no descriptor
-  FdEntry& entry = use != nullptr ? **use : nobodys;
-  const bool hints = use != nullptr && entry.kind != fd_plain && hinted(request);
-  if (hints) {
-    const std::uint32_t want = wanted(request);
-    if (entry.ready.load(std::memory_order_relaxed) & want) {
-      const long n = call_kernel(request);
-      if (n != -EAGAIN && n != -EINTR) {
-        if (n > 0 && static_cast<std::size_t>(n) < request.size) entry.unready(want);
-        return IoResult(n);
-      }
-      entry.unready(want);
+  return perform_any(request, nobodys, deadline, raise, false);
+}
+
+// The way of nearly all: what its frame needs, every task that waits here keeps in the cache, or fetches again.
+[[gnu::noinline]] IoResult UringEngine::transfer(const IoRequest& request, FdEntry& entry, std::int64_t deadline,
+                                                 Raise raise) {
+  const std::uint32_t want = wanted(request);
+  if ((entry.ready.load(std::memory_order_relaxed) & want) != 0 && !(request.op == IoOp::send && in_company())) {
+    const long n = call_kernel(request);
+    if (n != -EAGAIN && n != -EINTR) {
+      if (n > 0 && static_cast<std::size_t>(n) < request.size) entry.unready(want);
+      return IoResult(n);
     }
+    entry.unready(want);
   }
   if (raise == Raise::yes) offer_wait({to_string(request.op), &entry}, deadline);
-  bool polls = request.op == IoOp::poll;
+  for (;;) {
+    const Core::Final final = run(request, entry, deadline, raise, [&](io_uring_sqe& sqe) {
+      fill_transfer(sqe, request);
+      // It was tried, or has brought less than it could.
+      if (core_.ring.polls_first() && (entry.ready.load(std::memory_order_relaxed) & want) == 0)
+        sqe.ioprio = IORING_RECVSEND_POLL_FIRST;
+    });
+    if (final.ending != Ending::result) {
+      IoResult out;
+      if (is_over(final.ending, raise, out)) return out;
+      continue;
+    }
+    // A non-blocking descriptor: the ring does not wait for it by itself.
+    if (final.result == -EAGAIN) return perform_any(request, entry, deadline, raise, true);
+    const bool whole = final.result > 0 && static_cast<std::size_t>(final.result) == request.size;
+    if (whole != ((entry.ready.load(std::memory_order_relaxed) & want) != 0))
+      whole ? (void)entry.ready.fetch_or(want, std::memory_order_relaxed) : entry.unready(want);
+    return IoResult(final.result);
+  }
+}
+
+[[gnu::noinline]] IoResult UringEngine::perform_any(const IoRequest& request, FdEntry& entry, std::int64_t deadline,
+                                                    Raise raise, bool polls) {
   bool connecting = false;
   for (;;) {
-    const Core::Final final = run(request, polls, entry, deadline, raise);
+    const Core::Final final = run_any(request, polls, entry, deadline, raise);
     int result = final.result;
-    switch (final.ending) {
-      case Ending::close:
-        return IoResult::failed(EBADF);
-      case Ending::timeout:
-        return IoResult::failed(ETIMEDOUT);
-      case Ending::cancel:
-        if (raise == Raise::quietly) return IoResult::failed(ECANCELED);
-        raise_if_cancelled(*task_here());
-        continue;
-      case Ending::interrupt:
-        checkpoint();
-        continue;
-      case Ending::again:
-      case Ending::result:
-        break;
+    if (final.ending != Ending::result) {
+      IoResult out;
+      if (is_over(final.ending, raise, out)) return out;
+      continue;
     }
     if (is_lost_client(request.op, result)) continue;
     if (request.op == IoOp::poll) {
@@ -283,11 +346,7 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
       if (result != -EINPROGRESS && result != -EAGAIN) return IoResult(result);
     }
     if (result == -EINPROGRESS) connecting = true;
-    if (result != -EAGAIN && result != -EINPROGRESS) {
-      if (hints && result > 0 && static_cast<std::size_t>(result) == request.size)
-        entry.ready.fetch_or(wanted(request), std::memory_order_relaxed);
-      return IoResult(result);
-    }
+    if (result != -EAGAIN && result != -EINPROGRESS) return IoResult(result);
     if (request.op == IoOp::connect && !connecting) {
       // A Unix listener whose queue is full: nothing tells when it is not.
       const std::int64_t soon = seam::monotonic_ns() + 1'000'000;

@@ -3,10 +3,11 @@
 
 namespace weft::inline v0::detail {
 
-// Of the rings of engines that are made from now on. A test makes them small.
+// Of the rings of engines that are made from now on, and of what goes through them. A test makes them small.
 struct UringSizes {
   unsigned entries = 256;
   unsigned completions = 4096;
+  unsigned bytes = 1U << 30;  // that one request moves at most
 };
 extern UringSizes uring_sizes;
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "weft/detail/tools.hpp"
 #include "weft/event.hpp"
 
 namespace weft::inline v0 {
@@ -84,7 +85,9 @@ std::string describe_exception(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
-    return e.what();
+    std::string text = e.what();
+    tools_error_was_read(error);
+    return text;
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     return type ? bracketed(type_name(*type)) : "<unknown exception>";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What io_uring has of its own: rings that are too small, threads that end, buffers that the kernel still holds.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/sys.hpp"
@@ -30,8 +32,27 @@ using namespace std::chrono_literals;
 namespace {
 
 struct SmallRing {
-  SmallRing(unsigned entries, unsigned completions) { uring_sizes = {entries, completions}; }
+  SmallRing(unsigned entries, unsigned completions) { uring_sizes = {.entries = entries, .completions = completions}; }
   ~SmallRing() { uring_sizes = UringSizes(); }
+};
+
+// How often the kernel was called to send, and to take what the ring has.
+struct CallCount {
+  CallCount() {
+    sys::set_interceptor(
+        [](const sys::Call& call, long*, void* context) {
+          auto& mine = *static_cast<CallCount*>(context);
+          if (call.number == SYS_sendto) ++mine.sends;
+          if (call.number == SYS_io_uring_enter) ++mine.enters;
+          return false;
+        },
+        this);
+  }
+  ~CallCount() { sys::set_interceptor(nullptr, nullptr); }
+  CallCount(const CallCount&) = delete;
+  CallCount& operator=(const CallCount&) = delete;
+  std::atomic<int> sends{0};
+  std::atomic<int> enters{0};
 };
 
 std::string engine_name() {
@@ -74,6 +95,36 @@ TEST_CASE("engine: WEFT_IO names it for options that name none; another word is 
   CHECK(name_with("any") == (has ? "uring" : "epoll"));
   CHECK(name_with("uring") == (has ? "uring" : ""));
   CHECK_THROWS_WITH((void)name_with("kqueue"), doctest::Contains("WEFT_IO=kqueue"));
+}
+
+TEST_CASE("uring: what many send goes to the kernel by few calls, what one sends alone by a call of its own [URI-5]") {
+  if (!has_uring()) return;
+  constexpr int many = 64;
+  Runtime(with_engine(IoEngine::uring, 1)).run([&] {
+    if (this_worker()->runtime->options.migration_check)
+      return;  // everybody is in the shared queue: nobody has company
+    std::vector<std::pair<UnixStream, UnixStream>> pairs;
+    for (int i = 0; i < many; ++i) pairs.push_back(UnixStream::make_pair());
+    CallCount count;
+    for (int i = 0; i < many; ++i) pairs[0].first.write_all("x");
+    CHECK(count.sends == many);
+    CHECK(count.enters <= 2);
+    count.sends = count.enters = 0;
+    with_nursery([&](Nursery& nursery) {
+      for (auto& pair : pairs) {
+        nursery.start([&pair] {
+          yield_now();  // until all have begun
+          for (int turn = 0; turn < 10; ++turn) pair.first.write_all("x");
+        });
+      }
+    });
+    CHECK(count.sends <= 10 * many / 8);
+    CHECK(count.enters <= 10 * many / 8);
+    for (auto& pair : pairs) {
+      char room[10];
+      pair.second.read_exactly(room);
+    }
+  });
 }
 
 TEST_CASE("uring: a completion ring of 8 loses nothing of 10000 operations in flight [B35]") {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What: what AddressSanitizer and ThreadSanitizer must be told of each switch, behind one pair of functions. In a plain
-// build both are empty. (Valgrind learns of stacks when they are carved, src/fiber/tool_hooks.hpp, and sees the rest.)
+// What: what AddressSanitizer and ThreadSanitizer must be told of each switch, and of exceptions that threads share. In
+// a plain build all of it is empty. (Valgrind learns of stacks when they are carved, src/fiber/tool_hooks.hpp, and sees
+// the rest.)
 #pragma once
 
 #include <cstddef>
+#include <exception>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_ASAN 1
@@ -39,6 +41,8 @@ void* __tsan_get_current_fiber(void);
 void* __tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
 }
 #endif
 
@@ -65,6 +69,19 @@ struct ToolState {
 [[gnu::always_inline]] inline void tools_after_switch([[maybe_unused]] ToolState& self) {
 #if WEFT_ASAN
   __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+#endif
+}
+
+// The owners of an exception are counted inside libstdc++, where ThreadSanitizer does not look: who has read one says
+// so, and who keeps one for later does before it may be the last to let it go.
+inline void tools_error_was_read([[maybe_unused]] const std::exception_ptr& error) noexcept {
+#if WEFT_TSAN
+  if (error != nullptr) __tsan_release(*reinterpret_cast<void* const*>(&error));
+#endif
+}
+inline void tools_error_goes([[maybe_unused]] const std::exception_ptr& error) noexcept {
+#if WEFT_TSAN
+  if (error != nullptr) __tsan_acquire(*reinterpret_cast<void* const*>(&error));
 #endif
 }
 
