@@ -4,7 +4,8 @@
 //
 // Invariants: [URI-1] to [URI-7] but for the following are the protocol's (io/uring_core.hpp).
 //   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring; and what is sent
-//           while others are about to run: it goes to the kernel with theirs.
+//           while others are about to run: it goes to the kernel with theirs, or with the next that is sent after
+//           longest_gathering_ns.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
 #include <poll.h>
@@ -103,9 +104,21 @@ class UringEngine final : public Engine {
   bool in_company() const {
     return !static_cast<const Worker&>(*this_worker()).ready.empty() || core_.ring.unsubmitted() != 0;
   }
+  // About to be sent in company. What others have sent does not wait until many who compute for long have sent, too.
+  void gather() {
+    const std::int64_t now = seam::monotonic_ns();
+    if (core_.ring.unsubmitted() != 0) {
+      if (now - gathered_since_.load(std::memory_order_relaxed) < longest_gathering_ns) return;
+      core_.flush(*this);
+    }
+    gathered_since_.store(now, std::memory_order_relaxed);
+  }
+
+  static constexpr std::int64_t longest_gathering_ns = 50'000;
 
   RuntimeCore& runtime_;
   Core core_;
+  seam::Atomic<std::int64_t> gathered_since_{0};  // a hint
 };
 
 std::uint64_t address(const void* pointer) {
@@ -291,13 +304,17 @@ IoResult UringEngine::perform(const IoRequest& request, FdUse* use, std::int64_t
 [[gnu::noinline]] IoResult UringEngine::transfer(const IoRequest& request, FdEntry& entry, std::int64_t deadline,
                                                  Raise raise) {
   const std::uint32_t want = wanted(request);
-  if ((entry.ready.load(std::memory_order_relaxed) & want) != 0 && !(request.op == IoOp::send && in_company())) {
-    const long n = call_kernel(request);
-    if (n != -EAGAIN && n != -EINTR) {
-      if (n > 0 && static_cast<std::size_t>(n) < request.size) entry.unready(want);
-      return IoResult(n);
+  if ((entry.ready.load(std::memory_order_relaxed) & want) != 0) {
+    if (request.op == IoOp::send && in_company()) {
+      gather();
+    } else {
+      const long n = call_kernel(request);
+      if (n != -EAGAIN && n != -EINTR) {
+        if (n > 0 && static_cast<std::size_t>(n) < request.size) entry.unready(want);
+        return IoResult(n);
+      }
+      entry.unready(want);
     }
-    entry.unready(want);
   }
   if (raise == Raise::yes) offer_wait({to_string(request.op), &entry}, deadline);
   for (;;) {

@@ -127,6 +127,30 @@ TEST_CASE("uring: what many send goes to the kernel by few calls, what one sends
   });
 }
 
+TEST_CASE("uring: what is sent does not wait for others who compute before they send [URI-5]") {
+  if (!has_uring()) return;
+  constexpr int many = 24;
+  Runtime(with_engine(IoEngine::uring, 1)).run([&] {
+    if (this_worker()->runtime->options.migration_check) return;  // as above
+    std::vector<std::pair<UnixStream, UnixStream>> pairs;
+    for (int i = 0; i < many; ++i) pairs.push_back(UnixStream::make_pair());
+    pairs[0].first.write_all("x");  // the engine is there
+    CallCount count;
+    with_nursery([&](Nursery& nursery) {
+      for (auto& pair : pairs) {
+        nursery.start([&pair] {
+          yield_now();  // until all have begun
+          const auto until = std::chrono::steady_clock::now() + 200us;
+          while (std::chrono::steady_clock::now() < until) {
+          }
+          pair.first.write_all("x");
+        });
+      }
+    });
+    CHECK(count.sends + count.enters >= many - 2);
+  });
+}
+
 TEST_CASE("uring: a completion ring of 8 loses nothing of 10000 operations in flight [B35]") {
   if (!has_uring()) return;
   for (const unsigned count : {1U, 2U}) {
