@@ -5,7 +5,7 @@
 // Invariants: [URI-1] to [URI-7] but for the following are the protocol's (io/uring_core.hpp).
 //   [URI-5] What can be done at once is done by a call: only what has to wait goes through the ring; and what is sent
 //           while others are about to run: it goes to the kernel with theirs, or with the next that is sent after
-//           longest_gathering_ns.
+//           gathering_ns.
 // Relaxed: counts that are looked at again under the mutex or by the kernel.
 #include <fcntl.h>
 #include <poll.h>
@@ -108,13 +108,11 @@ class UringEngine final : public Engine {
   void gather() {
     const std::int64_t now = seam::monotonic_ns();
     if (core_.ring.unsubmitted() != 0) {
-      if (now - gathered_since_.load(std::memory_order_relaxed) < longest_gathering_ns) return;
+      if (now - gathered_since_.load(std::memory_order_relaxed) < uring_sizes.gathering_ns) return;
       core_.flush(*this);
     }
     gathered_since_.store(now, std::memory_order_relaxed);
   }
-
-  static constexpr std::int64_t longest_gathering_ns = 50'000;
 
   RuntimeCore& runtime_;
   Core core_;

@@ -20,6 +20,7 @@
 #include "weft/channel.hpp"
 #include "weft/nursery.hpp"
 #include "weft/scope.hpp"
+#include "weft/sync_event.hpp"
 #include "weft/tcp.hpp"
 
 using namespace weft;
@@ -56,6 +57,7 @@ TEST_CASE("os signals: SIGINT cancels the main nursery, SIGTERM drains it [N-053
       TcpListener listener = TcpListener::bind(Address::loopback());
       bool served = false;
       bool cancelled = false;
+      SyncEvent accepted;  // a listener that closes resets who was not
       with_nursery([&](Nursery& nursery) {
         nursery.start([&] {
           if (signals.next() == SIGINT) {
@@ -68,6 +70,7 @@ TEST_CASE("os signals: SIGINT cancels the main nursery, SIGTERM drains it [N-053
           with_nursery([&](Nursery& clients) {
             TcpStream client;
             while (listener.accept_result(client).ok()) {
+              accepted.set();
               clients.start([&, client = std::move(client)]() mutable {
                 char byte = 0;
                 try {
@@ -82,6 +85,7 @@ TEST_CASE("os signals: SIGINT cancels the main nursery, SIGTERM drains it [N-053
         });
         nursery.start([&] {
           TcpStream client = TcpStream::connect(listener.local());
+          accepted.wait();
           ::kill(getpid(), number);
           // The one that is there is served to its end, if the server drains.
           if (number == SIGTERM) {
