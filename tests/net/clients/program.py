@@ -7,13 +7,14 @@ import resource
 import signal
 import socket
 import subprocess
+import time
 
 
 class Program:
     """`with Program(path, engine) as server:` server.port answers; at the end it must have exited with 0."""
 
     def __init__(self, path, engine):
-        environment = dict(os.environ, WEFT_IO=engine)
+        environment = dict(os.environ, WEFT_IO=engine, WEFT_DUMP_SIGNAL="1")
         self.process = subprocess.Popen([path, "0"], stdout=subprocess.PIPE, text=True, env=environment,
                                         preexec_fn=raise_limit)
         first = self.process.stdout.readline()
@@ -34,6 +35,15 @@ class Program:
         output, _ = self.process.communicate(timeout=seconds)
         assert self.process.returncode == 0, f"the server ended with {self.process.returncode}"
         assert output == "ended in order\n", f"the server said {output!r}"
+
+    def tell(self):
+        """Writes what the kernel knows of its connections, both ends, and has it write its tasks to stderr."""
+        port = f":{self.port:04X}"
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            lines = [line for line in table if port in line and line.split()[3] not in ("06", "0A")]
+        print(f"{len(lines)} ends of connections", *lines[:20], sep="\n", flush=True)
+        self.process.send_signal(signal.SIGQUIT)
+        time.sleep(2)
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
