@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #if defined(WEFT_HAS_BACKTRACE) && WEFT_HAS_BACKTRACE
 #include <backtrace.h>
 #endif
+
+#include "weft/detail/seam.hpp"
 
 namespace weft::inline v0::detail {
 namespace {
@@ -41,8 +44,11 @@ struct Collect {
   std::vector<ResolvedFrame>* frames;
 };
 
+// One at a time: two that begin at once would read everything twice, and how libbacktrace orders them by itself is
+// nothing that ThreadSanitizer sees.
+seam::Mutex symbols_lock;
 backtrace_state* symbol_state() {
-  static backtrace_state* state = backtrace_create_state(nullptr, 1, [](void*, const char*, int) {}, nullptr);
+  static backtrace_state* state = backtrace_create_state(nullptr, 0, [](void*, const char*, int) {}, nullptr);
   return state;
 }
 
@@ -59,6 +65,7 @@ void on_symbol(void* data, std::uintptr_t, const char* name, std::uintptr_t, std
 }
 
 bool resolve_debug(const void* address, std::uintptr_t pc, std::vector<ResolvedFrame>& frames) {
+  const std::lock_guard guard(symbols_lock);
   backtrace_state* state = symbol_state();
   if (state == nullptr) return false;
   const std::size_t before = frames.size();
