@@ -128,6 +128,7 @@ namespace {
 
 [[gnu::noinline]] void wait_deep_inside() {
   sleep(1h);
+  asm volatile("");  // not a tail call: its frame is to be seen
 }
 
 }  // namespace
