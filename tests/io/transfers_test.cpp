@@ -157,6 +157,16 @@ TEST_CASE("transfers: short counts of every transfer lose nothing, double nothin
         if (engine == IoEngine::epoll || !kind.by_ring)
           CHECK_MESSAGE(injector.shortened() - before >= times, kind.name);
       }
+      if (engine == IoEngine::uring) {
+        Lane lane = unix_lane();
+        char room[24];
+        with_nursery([&](Nursery& nursery) {
+          auto reader = nursery.spawn([&] { return lane.in.read(room); });
+          until_parked(reader);
+          CHECK(::send(lane.out.fd(), some_bytes(0).data(), 24, 0) == 24);
+          CHECK(reader.join() == 5);  // what waits goes through the ring
+        });
+      }
       std::string path = std::string(faults_folder) + "XXXXXX";
       REQUIRE(mkdtemp(path.data()) != nullptr);
       for (int i = 0; i < times; ++i) {
