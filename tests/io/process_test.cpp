@@ -12,6 +12,7 @@
 #include "base/sys.hpp"
 #include "doctest/doctest.h"
 #include "fiber/child_process.hpp"
+#include "fiber/tool_hooks.hpp"
 #include "io/engines.hpp"
 #include "weft/file.hpp"
 #include "weft/net.hpp"
@@ -39,6 +40,7 @@ bool lives(int pid) {
 }  // namespace
 
 TEST_CASE("process: what it writes is read, what it reads is written, and its end is known [N-052]") {
+  if (detail::on_valgrind()) return;  // no pidfd_open
   on_each_engine([] {
     Process cat = Process::start("cat", {}, {.in = ProcessStream::pipe, .out = ProcessStream::pipe});
     with_nursery([&](Nursery& nursery) {
@@ -64,6 +66,7 @@ TEST_CASE("process: what it writes is read, what it reads is written, and its en
 }
 
 TEST_CASE("process: a cancelled wait kills and reaps; so does the end of its owner [N-052]") {
+  if (detail::on_valgrind()) return;  // no pidfd_open
   on_each_engine([] {
     int pid = 0;
     {
@@ -89,6 +92,7 @@ TEST_CASE("process: a cancelled wait kills and reaps; so does the end of its own
 }
 
 TEST_CASE("io: every descriptor that we open closes on exec [B38]") {
+  if (detail::on_valgrind()) return;  // no pidfd_open
   const auto kept = [] {
     std::vector<int> open;
     for (int fd = 0; fd < 1000; ++fd) {

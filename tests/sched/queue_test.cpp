@@ -76,6 +76,7 @@ TEST_CASE("queues: spawns from a plain thread go through the shared queue [V-030
 TEST_CASE(
     "queues: a hundred thousand spawns while every worker is held return at once and all run [V-034] [V-033] [V-032]") {
   weft::RuntimeOptions options = workers(2);
+  options.max_workers = 2;
   options.queue_capacity = 64;
   weft::Runtime runtime(options);
   std::atomic<int> held = 0;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "fiber/tool_hooks.hpp"
 #include "io/engines.hpp"
 #include "tls/pair.hpp"
 #include "weft/http_client.hpp"
@@ -487,6 +488,7 @@ TEST_CASE("tls: HTTP over it, a server's connection as the carrier, a client tha
 }
 
 TEST_CASE("tls: openssl s_client talks to a server, and refuses a bad one [N-055]") {
+  if (detail::on_valgrind()) return;  // no pidfd_open
   run([] {
     const auto ask = [](const std::string& certificate) {
       const TlsContext context = server_context(certificate, {"weft"});
