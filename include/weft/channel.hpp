@@ -228,8 +228,10 @@ class Channel {
   // Plain waits that did not end with data.
   static void send_on(void* channel, void* value, detail::WakeReason reason);
   static void recv_on(void* channel, void* into, detail::WakeReason reason);
-  static constexpr detail::ParkSide sending{"send", &Channel::send_on};
-  static constexpr detail::ParkSide receiving{"recv", &Channel::recv_on};
+  static void withdraw_sender(void* channel, detail::WaitNode& node);
+  static void withdraw_receiver(void* channel, detail::WaitNode& node);
+  static constexpr detail::ParkSide sending{"send", &Channel::withdraw_sender, &Channel::send_on};
+  static constexpr detail::ParkSide receiving{"recv", &Channel::withdraw_receiver, &Channel::recv_on};
   void sent(SendStatus status) const {
     if (status == SendStatus::closed) [[unlikely]]
       detail::throw_channel_closed(close_reason());
@@ -304,6 +306,16 @@ template <class T>
   if (offered == detail::Offered::closed) return SendStatus::closed;
   if (old.has_value() || offered == detail::Offered::full) dropped_.fetch_add(1, std::memory_order_relaxed);
   return offered == detail::Offered::sent ? SendStatus::sent : SendStatus::dropped;
+}
+
+template <class T>
+void Channel<T>::withdraw_sender(void* channel, detail::WaitNode& node) {
+  static_cast<Channel*>(channel)->core_.withdraw_sender(node);
+}
+
+template <class T>
+void Channel<T>::withdraw_receiver(void* channel, detail::WaitNode& node) {
+  static_cast<Channel*>(channel)->core_.withdraw_receiver(node);
 }
 
 template <class T>

@@ -65,7 +65,7 @@ void add_runtime_to(Standing& standing, RuntimeCore& runtime) {
   const unsigned count = runtime.worker_count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
     const Worker& worker = runtime.worker(i);
-    mix(standing.print, worker.tick);
+    mix(standing.print, worker.moves());
     standing.quiet &=
         worker.deque.size() == 0 && worker.ready.empty() && worker.inbox_size.load(std::memory_order_relaxed) == 0;
     // Kicked out of its sleep, and not on a processor yet: it may take its time on a busy machine.

@@ -49,10 +49,12 @@ void run_task(FiberCore* core, TaskCore* task) {
   task->root = core;
   task->last_worker = static_cast<std::uint16_t>(worker.index);
   (void)task->word.run_on(worker.index + 1);
-  record_current(worker, task);
   seam::light_fence();  // pairs with the heavy fence of interrupt_task
   if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  const bool bound = (task->flags & task_pinned) || task->strand != nullptr;
+  if (bound) [[unlikely]]
+    core->place |= above_bound;
   if (worker.watched) [[unlikely]]
     run_watched(core, worker, task);
   else
@@ -62,6 +64,8 @@ void run_task(FiberCore* core, TaskCore* task) {
     if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
     core->alert.fetch_and(alert_directed | alert_runtime, std::memory_order_relaxed);
   }
+  if (bound) [[unlikely]]
+    core->place &= ~Place{above_bound};
   if (core->user_destroy != nullptr) [[unlikely]]
     std::exchange(core->user_destroy, nullptr)(std::exchange(core->user_slot, nullptr));
   core->task = nullptr;
@@ -77,7 +81,6 @@ void core_loop(FiberCore* core) {
     while (task != nullptr) {
       run_task(core, task);
       worker = static_cast<Worker*>(core->worker);  // maybe another one than before
-      record_current(*worker, nullptr);
       task = nullptr;
       if (TaskCore* joiner = std::exchange(worker->handoff, nullptr)) {
         worker->count_tick();
@@ -216,7 +219,6 @@ void* leave_for_other(Worker& worker, FiberCore* self, Entry entry) {
     }
   }
   note_leaving(worker);
-  if (to == worker.loop) record_current(worker, nullptr);
   if (to == self) {  // the loop itself, with nothing to run
     arrive(worker);
     return to;
@@ -311,6 +313,12 @@ void note_wake(const TaskCore& task) {
 
 namespace {
 
+// Is this that worker? By the stack that it is on, which costs less than to ask for the fiber here. False of inner
+// fibers and larger stacks. relaxed: [LEAVE-2]
+[[gnu::always_inline]] inline bool is_run_here(const Worker& worker) {
+  return is_on_stack_of(worker.here.load(std::memory_order_relaxed));
+}
+
 [[gnu::noinline]] void deliver_elsewhere(TaskCore* task) {
   if (task->word.deliver() == TaskWord::Queue::you) make_ready(task, WakeReason::data);
 }
@@ -322,12 +330,10 @@ namespace {
 
 // Ends with its calls, so that the usual way saves no register.
 void deliver_wake(TaskCore* task) {
-  const FiberCore* self = usual_core();
-  if (self == nullptr) [[unlikely]]
-    return deliver_elsewhere(task);
-  auto* worker = static_cast<Worker*>(self->root->worker);
+  const FiberCore* root = task->root;
+  auto* worker = static_cast<Worker*>(root->worker);
   // The usual one: it ran here, and runs here again.
-  if (worker == nullptr || !worker->plain || worker != task->root->worker || is_bound(*task)) [[unlikely]]
+  if (worker == nullptr || !is_run_here(*worker) || !worker->plain || (root->above() & above_bound)) [[unlikely]]
     return deliver_elsewhere(task);
   if (task->word.deliver_runnable<false>() != TaskWord::Queue::you) [[unlikely]]
     return;

@@ -56,8 +56,4 @@ void directed_loop(Worker& worker);
 // From its first instruction to its end, whoever's stack this is. One that was asked to stop before never runs.
 void run_body(TaskCore* task);
 
-inline void record_current(Worker& worker, const TaskCore* task) {
-  worker.current.store(task, std::memory_order_relaxed);
-}
-
 }  // namespace weft::inline v0::detail

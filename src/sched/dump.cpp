@@ -111,10 +111,10 @@ class Picture {
       text += "  worker " + std::to_string(i) + " " + to_string(state);
       if (i >= runtime.options.workers) text += " temporary";
       if (worker.stuck.load(std::memory_order_relaxed)) text += " stuck";
-      const TaskCore* current = worker.current.load(std::memory_order_relaxed);
+      const TaskCore* current = running_on(worker);
       if (current != nullptr && state == WorkerState::active) {
         take_stack(worker);
-        if (const TaskView* running = find(innermost_of(current))) text += ", runs task " + std::to_string(running->id);
+        if (const TaskView* running = find(current)) text += ", runs task " + std::to_string(running->id);
       }
       text += "\n";
     }

@@ -71,7 +71,6 @@ template <Young young, Alone alone>
 }
 
 [[gnu::always_inline]] inline void begin(WorkerCore* worker, FiberCore* root, TaskCore* joiner, TaskCore* child) {
-  worker->count_tick();
   ++worker->ran_in_place;
   joiner->word.join_in_place();
   child->word.start_in_place(worker->running);

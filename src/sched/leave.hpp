@@ -7,6 +7,8 @@
 // Invariants
 //   [LEAVE-1] A plain worker (Worker::plain) takes the short ways; whatever is watched, bound to a strand or a worker,
 //             or under another policy goes by the functions of dispatch.cpp. Both do the same.
+//   [LEAVE-2] A worker's `here` is another root, or none, before the one that it was is marked as left: who runs on the
+//             stack of a worker's `here` runs on that worker.
 // Threads: the worker's own.
 // Relaxed: alerts are looked at again where they matter; the rest is this worker's own.
 #pragma once
@@ -29,10 +31,22 @@ inline bool slot_first(std::uint64_t pick) {
   return (pick & 48) != 0;
 }
 
-// Goes back where it belongs, whoever wakes it.
-[[gnu::always_inline]] inline bool is_bound(const TaskCore& task) {
-  return (task.flags & task_pinned) || task.strand != nullptr;
-}
+// What a task finds when it goes on: the worker that it is on by now, and why its wait ended.
+class Arrival {
+ public:
+  Arrival(Worker& worker, WakeReason reason)
+      : word_(reinterpret_cast<std::uintptr_t>(&worker) | static_cast<std::uintptr_t>(reason)) {}
+  explicit Arrival(void* passed) : word_(reinterpret_cast<std::uintptr_t>(passed)) {}
+
+  void* pass() const { return reinterpret_cast<void*>(word_); }
+  Worker& worker() const { return *reinterpret_cast<Worker*>(word_ & ~reasons); }
+  WakeReason reason() const { return static_cast<WakeReason>(word_ & reasons); }
+
+ private:
+  static constexpr std::uintptr_t reasons = 15;
+  static_assert(alignof(Worker) > reasons);
+  std::uintptr_t word_;
+};
 
 [[gnu::always_inline]] inline void arrive_here(Worker& worker) {
   const Left left = worker.left;
@@ -50,8 +64,7 @@ inline bool slot_first(std::uint64_t pick) {
 
 template <bool Plain = false>
 [[gnu::always_inline]] inline Entry next_of(Worker& worker) {
-  worker.count_tick();
-  const std::uint64_t pick = ++worker.picks;
+  const std::uint64_t pick = worker.picks += 1;
   if (worker.look_due(pick)) [[unlikely]]
     return {};
   if ((pick & 15) == 0) [[unlikely]]
@@ -61,12 +74,14 @@ template <bool Plain = false>
   return next_unready(worker);
 }
 
-// Returns when somebody comes back to `self`, with what they passed. Plain: on a plain worker, to a task, and nothing
-// is asked of self's chain, its FP words above all.
+// Returns when somebody comes back to `self`, with what they passed. Plain: on a plain worker, from a task to a task,
+// and nothing is asked of self's chain, its FP words above all; then what is passed is an Arrival.
 template <bool Plain = false>
 [[gnu::always_inline]] inline void* change_to(Worker& worker, FiberCore* self, FiberCore* to, void* argument) {
   FiberCore* root = to->root;
-  if (Plain || to != worker.loop) {  // all three: a worker's place may have got another thread since
+  const bool away = Plain || to != worker.loop;
+  worker.here.store(away ? root : nullptr, std::memory_order_relaxed);  // [LEAVE-2]
+  if (away) {  // all three: a worker's place may have got another thread since
     root->thread_eh = worker.thread_eh;
     root->carrier = worker.carrier;
     root->worker = &worker;
@@ -76,7 +91,7 @@ template <bool Plain = false>
   if (alerts & alert_fp) [[unlikely]]
     fp_words_change(self, to);
   void* back = switch_fiber(*self, *to, argument, worker.thread_eh);
-  arrive_here(*static_cast<Worker*>(self->root->worker));
+  arrive_here(Plain ? Arrival(back).worker() : *static_cast<Worker*>(self->root->worker));
   return back;
 }
 
@@ -89,9 +104,8 @@ template <bool Plain = false>
       if (!Plain && worker.watched) [[unlikely]]
         watch_departure(worker, *task);
       ++worker.counters.switches;
-      record_current(worker, task);
       const WakeReason reason = task->word.run_as(worker.running);
-      return change_to<Plain>(worker, self, task->top, reinterpret_cast<void*>(static_cast<std::uintptr_t>(reason)));
+      return change_to<Plain>(worker, self, task->top, Arrival(worker, reason).pass());
     }
   }
   return leave_for_other(worker, self, entry);

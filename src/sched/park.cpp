@@ -4,7 +4,9 @@
 #include "sched/park.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
+#include <new>
 
 #include "sched/deadlock.hpp"
 #include "sched/director.hpp"
@@ -168,7 +170,7 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
     } else {
       note_park(worker, task, self, false);
       const Entry next = next_local(worker);
-      reason = static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(leave_for(worker, self, next)));
+      reason = Arrival(leave_for(worker, self, next)).reason();
     }
   }
   task.wait = nullptr;
@@ -177,15 +179,15 @@ WakeReason finish_wait(TaskCore& task, Raise raise) {
 
 namespace {
 
-// Of a plain worker. PARKING before the looks, as in finish_wait, which has the uncommon cases.
+// By plain_wait(), on a plain worker. PARKING before the looks, as in finish_wait, which has the uncommon cases.
 [[gnu::always_inline]] inline WakeReason park_here(Worker& worker, TaskCore& task, FiberCore* self, Raise raise) {
   seam::free_light_fence();
-  if (is_bound(task) || !surely_unasked(task) || task.word.delivered()) [[unlikely]]
+  if (!surely_unasked(task, *task.scope) || task.word.delivered()) [[unlikely]]
     return finish_wait(task, raise);
   note_park(worker, task, self, true);
-  void* back = leave_here_for<true>(worker, self, next_of<true>(worker));
+  const Arrival arrival(leave_here_for<true>(worker, self, next_of<true>(worker)));
   task.wait = nullptr;
-  return static_cast<WakeReason>(reinterpret_cast<std::uintptr_t>(back));
+  return arrival.reason();
 }
 
 }  // namespace
@@ -206,6 +208,19 @@ WakeReason park_plain_until(TaskCore& task, FiberCore* self, Raise raise, std::i
   return park_plain(task, self, raise);
 }
 
+namespace {
+
+// Apart, so that the usual way keeps little over the switch.
+[[gnu::noinline]] void ended_otherwise(const ParkSide& side, void* object, WaitNode& node, WakeReason reason) {
+  if (reason != WakeReason::closed) {
+    side.withdraw(object, node);
+    if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(*node.task);
+  }
+  side.otherwise(object, node.slot, reason);
+}
+
+}  // namespace
+
 void park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const ParkSide& side, void* object,
                  const TaskCore* last_seen) {
   const PlainWait plain = plain_wait();
@@ -218,20 +233,13 @@ void park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const ParkSid
   const WaitInfo info{.kind = side.kind, .object = object, .last_seen = last_seen};
   task.wait = &info;
   task.deadline.store(seam::no_deadline, std::memory_order_relaxed);  // before the ticket
-  WaitNode node;
-  node.slot = slot;
-  list.park<false>(node, task);
+  alignas(WaitNode) std::byte room[sizeof(WaitNode)];                 // not cleared first: park_new writes it all
+  auto& node = *std::launder(reinterpret_cast<WaitNode*>(room));
+  list.park_new(node, task, slot);
   lock.unlock();
   const WakeReason reason = park_here(worker, task, plain.self, Raise::yes);
-  if (reason == WakeReason::data) [[likely]]
-    return;
-  if (reason != WakeReason::closed) {
-    lock.lock();
-    list.remove(node);
-    lock.unlock();
-    if (reason == WakeReason::cancel || reason == WakeReason::timeout) raise_if_cancelled(task);
-  }
-  side.otherwise(object, slot, reason);
+  if (reason != WakeReason::data) [[unlikely]]
+    ended_otherwise(side, object, node, reason);
 }
 
 bool cancel_due(TaskCore& task) {
@@ -299,9 +307,9 @@ void yield_and_look() {
   FiberCore* self = current_core();
   FiberCore* root = self->root;
   if (root->worker != nullptr && static_cast<Worker*>(root->worker)->plain &&
-      root->alert.load(std::memory_order_relaxed) == 0) [[likely]] {
+      root->alert.load(std::memory_order_relaxed) == 0 && !(self->above() & above_bound)) [[likely]] {
     TaskCore& task = *root->task;
-    if (task.scope->deadline_within == seam::no_deadline && !is_bound(task) && surely_unasked(task)) [[likely]]
+    if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task, *task.scope)) [[likely]]
       return yield_on<true>(self);
   }
   yield_slow(self);

@@ -104,13 +104,13 @@ class Search {
   void glimpse_all() {
     const unsigned count = runtime_.worker_count.load(std::memory_order_acquire);
     const std::int64_t now = seam::monotonic_ns();
-    for (unsigned i = 0; i < count; ++i) glimpses_[i] = {runtime_.worker(i).tick, now};
+    for (unsigned i = 0; i < count; ++i) glimpses_[i] = {runtime_.worker(i).moves(), now};
   }
 
  private:
   Entry steal_from(Worker& victim, bool patient) {
     const Glimpse seen = glimpses_[victim.index];
-    const std::uint64_t tick = victim.tick;
+    const std::uint64_t tick = victim.moves();
     const bool still = !patient && seen.at != 0 && seen.tick == tick;
     const std::size_t unstarted = victim.deque.size();
     if (unstarted >= 2 || (unstarted == 1 && still)) {

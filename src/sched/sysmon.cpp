@@ -165,8 +165,8 @@ void Sysmon::look_at_empty(Worker& worker, std::int64_t now) {
 }
 
 void Sysmon::watch_progress(Worker& worker, Watch& seen, WorkerState state, std::int64_t now) {
-  const std::uint64_t tick = worker.tick;
-  const bool in_task = state == WorkerState::active && worker.current.load(std::memory_order_relaxed) != nullptr;
+  const std::uint64_t tick = worker.moves();
+  const bool in_task = state == WorkerState::active && worker.here.load(std::memory_order_relaxed) != nullptr;
   if (state == WorkerState::active || tick != seen.tick) seen.busy_at = now;
   if (!in_task || tick != seen.tick) {
     seen.tick = tick;
@@ -292,9 +292,9 @@ Sysmon::Site& Sysmon::reports_of(const std::source_location& site) {
 }
 
 void Sysmon::open_report(Worker& worker, Watch& seen, StallReport::Kind kind, std::int64_t span) try {
-  const TaskCore* task = worker.current.load(std::memory_order_relaxed);
+  const TaskCore* task = running_on(worker);
   TaskView view;
-  if (task == nullptr || !view_task(innermost_of(task), view)) return;
+  if (task == nullptr || !view_task(task, view)) return;
   close_report(seen);
   auto record = std::make_unique<StallReport>();
   record->kind = kind;

@@ -7,6 +7,7 @@
 
 #include "base/peek.hpp"
 #include "fiber/peek_stack.hpp"
+#include "sched/worker.hpp"
 #include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0::detail {
@@ -102,6 +103,12 @@ bool view_task(const TaskCore* task, TaskView& into) {
     if (same(task, moment, record.id)) return true;
   }
   return false;
+}
+
+const TaskCore* running_on(const Worker& worker) {
+  const FiberCore* root = worker.here.load(std::memory_order_relaxed);  // relaxed: what it points at is peeked at
+  const TaskCore* task = nullptr;
+  return root != nullptr && peek(&task, &root->task, sizeof task) ? task : nullptr;
 }
 
 const TaskCore* innermost_of(const TaskCore* task) {

@@ -17,6 +17,8 @@
 
 namespace weft::inline v0::detail {
 
+struct Worker;
+
 struct TaskView {
   const TaskCore* record = nullptr;
   std::uint64_t id = 0;
@@ -54,6 +56,8 @@ const char* state_name(const TaskMoment& moment);
 
 // False: nobody is there, or it changed too often to be read.
 bool view_task(const TaskCore* task, TaskView& into);
+// Whose code runs there now; null: nobody's. A guess, but what it points at is a record [TASK-1].
+const TaskCore* running_on(const Worker& worker);
 // Whose code runs where `task` was dispatched: `task`, or a child that runs on its stack.
 const TaskCore* innermost_of(const TaskCore* task);
 // Of a parked task; empty if it is parked no more.

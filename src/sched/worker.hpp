@@ -92,15 +92,15 @@ struct Worker : WorkerCore {
   static constexpr std::uint64_t usual_look_mask = 63;
 
   // What each dispatch touches.
-  bool plain = false;       // own_queues, not watched, fences asymmetric: the short ways are right
-  bool own_queues = true;   // what it wakes stays here: the policy steals, and nothing checks migration
-  bool checked = false;     // the runtime wants spec assertions
-  bool watched = false;     // those, or a trace: somebody wants to see each switch
-  Left left;                // [WKR-1]
-  std::uint64_t picks = 0;  // calls of next_local; not `tick`, which children in place move past any multiple
+  bool plain = false;                      // own_queues, not watched, fences asymmetric: the short ways are right
+  bool own_queues = true;                  // what it wakes stays here: the policy steals, and nothing checks migration
+  bool checked = false;                    // the runtime wants spec assertions
+  bool watched = false;                    // those, or a trace: somebody wants to see each switch
+  Left left;                               // [WKR-1]
+  seam::Guessed<std::uint64_t> picks = 0;  // calls of next_local
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   seam::Atomic<std::int64_t> now{0};                       // coarse, refreshed at every full look
-  seam::Atomic<const TaskCore*> current{nullptr};          // for dumps and sysmon
+  seam::Atomic<const FiberCore*> here{nullptr};            // the root on whose stack it is [LEAVE-2]; null: its own
   FiberCore* loop = nullptr;
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
@@ -137,6 +137,8 @@ struct Worker : WorkerCore {
   bool temporary = false;
   seam::Thread thread;
 
+  // [WRK-2]
+  std::uint64_t moves() const { return picks + ran_in_place + tick; }
   bool look_due(std::uint64_t pick) const { return (pick & look_mask.load(std::memory_order_relaxed)) == 0; }
   // By sysmon: come back to the loop after this slice. The loop takes it back.
   void want_look() { look_mask.store(0, std::memory_order_relaxed); }

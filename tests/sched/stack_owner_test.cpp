@@ -80,6 +80,7 @@ TEST_CASE("stack owner: who stands on a stack can neither pool it nor say that i
 #ifndef NDEBUG
 // With assertions each switch of this goes through the checks.
 TEST_CASE("stack owner: while a task runs its stack is its worker's, and parked or ended it is nobody's [V-005]") {
+  if (!checks_are_on()) return;
   in_each_universe([](const Universe& u) {
     std::atomic<std::uint32_t> flag{0};
     std::atomic<bool> slept{false};  // a task that sleeps is waiting too, and wakes by itself
@@ -135,6 +136,7 @@ TEST_CASE("stack owner: parks, yields, joins and thefts of a storm never have tw
 }
 
 TEST_CASE("spec assertions: a runtime that asks for them switches them on [W-106]") {
+  if (!checks_are_on()) return;
   weft::detail::spec_assertions = false;
   weft::RuntimeOptions options = workers(1);
   options.spec_assert = false;

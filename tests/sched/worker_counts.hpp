@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What: the numbers of workers that tests of whole runtimes go through, and what a run of the matrix leaves of them
-// (cmake/WeftMatrix.cmake): it sets WEFT_WORKERS and WEFT_POLICY.
+// (cmake/WeftMatrix.cmake): it sets WEFT_WORKERS, WEFT_POLICY and WEFT_SPEC_ASSERT.
 #pragma once
 
 #include <cstdlib>
@@ -20,6 +20,11 @@ inline std::vector<unsigned> worker_counts(unsigned least = 1) {
   for (const unsigned count : {1U, 2U, 4U, 8U})
     if (count >= least && leaves_open("WEFT_WORKERS", std::to_string(count))) counts.push_back(count);
   return counts;
+}
+
+// For tests about the checks of the task lifecycle.
+inline bool checks_are_on() {
+  return leaves_open("WEFT_SPEC_ASSERT", "1");
 }
 
 // For tests about stealing: under the other policy there is nothing to see.

@@ -80,8 +80,9 @@ enum FiberFlag : std::uint8_t {
   flag_lent = 128,   // `memory` counts: fibers that share its bindings may outlive it
 };
 
-// What fibers above would do with a request, precomputed at resume.
-enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4, above_interrupt = 8 };
+// What fibers above would do with a request, precomputed at resume. `bound`: the root's task is pinned or has a strand,
+// so it goes back where it belongs, whoever wakes it.
+enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4, above_interrupt = 8, above_bound = 16 };
 
 // Why a root's fibers must take the slow paths.
 enum Alert : std::uint32_t {
@@ -180,14 +181,6 @@ static_assert(sizeof(FiberCore) <= 640);
 
 inline FiberCore* core_of(Slot slot) {
   return reinterpret_cast<FiberCore*>(slot.ceiling() - sizeof(FiberCore));
-}
-
-// Null: it runs on no stack of the usual size.
-[[gnu::always_inline]] inline FiberCore* usual_core() {
-  const std::uintptr_t sp = stack_pointer();
-  if (slot_shift_of[sp >> chunk_shift] != min_slot_shift) [[unlikely]]
-    return nullptr;
-  return reinterpret_cast<FiberCore*>(slot_ceiling(sp, min_slot_shift) - sizeof(FiberCore));
 }
 
 [[gnu::always_inline]] inline FiberCore* current_core() {

@@ -161,11 +161,14 @@ inline void make_clean(TaskCore& task) {
   task.strand = nullptr;
 }
 
-// Three loads: surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's
+// Surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's
 // epoch, which is acquired
+[[gnu::always_inline]] inline bool surely_unasked(const TaskCore& task, const ScopeCore& innermost) {
+  return task.own_cancel() == CancelReason::none &&
+         innermost.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
+}
 [[gnu::always_inline]] inline bool surely_unasked(const TaskCore& task) {
-  return task.scope != nullptr && task.own_cancel() == CancelReason::none &&
-         task.scope->clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
+  return task.scope != nullptr && surely_unasked(task, *task.scope);
 }
 
 }  // namespace weft::inline v0::detail

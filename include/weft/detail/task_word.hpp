@@ -234,7 +234,7 @@ class TaskWord {
 
   // Wins the right to end this wait. The winner moves value and winning case into the wait block, then deliver()s.
   Claimed claim(Ticket ticket, WakeReason reason) {
-    WEFT_SPEC(reason != WakeReason::none, "who ends a wait says why");
+    if (reason == WakeReason::none) WEFT_SPEC(false, "who ends a wait says why");  // usually a constant
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (TaskMoment(seen).claimable(ticket)) {
       const std::uint64_t claimed = seen | static_cast<std::uint64_t>(reason) << TaskMoment::reason_shift;

@@ -109,8 +109,9 @@ struct PlainWait {
   const FiberCore* root = self->root;
   TaskCore* task = root->task;
   // relaxed: an alert is raised where it matters. Who is asked to stop finds out once it is PARKING.
-  if (task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 || (self->above() & above_wait) ||
-      !(task->flags & task_registered) || task->scope->deadline_within != seam::no_deadline) [[unlikely]]
+  if (task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 ||
+      (self->above() & (above_wait | above_bound)) || !(task->flags & task_registered) ||
+      task->scope->deadline_within != seam::no_deadline) [[unlikely]]
     return {};
   return {self, task};
 }
@@ -123,6 +124,8 @@ WakeReason park_plain_until(TaskCore& task, FiberCore* self, Raise raise, std::i
 // One side of an object whose waiters stand in a list.
 struct ParkSide {
   const char* kind;
+  // What is still linked goes out.
+  void (*withdraw)(void* object, WaitNode& node);
   // The wait did not end with data, and nothing is published any more. `none`: it was no plain one, and has not begun.
   void (*otherwise)(void* object, void* slot, WakeReason reason);
 };

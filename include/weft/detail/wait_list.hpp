@@ -57,20 +57,26 @@ class WaitListOf {
     node.next = nullptr;
     node.prev = tail_;
     node.linked = true;
-    if (tail_ != nullptr) {
-      tail_->next = &node;
-    } else {
-      head_ = &node;
-    }
-    tail_ = &node;
+    link(node);
   }
 
   // PARKING, and linked as the youngest, under the object's lock, after a look that found nothing.
-  template <bool Checked = true>
   void park(Node& node, Task& task) {
     node.task = &task;
-    node.ticket = task.word.template begin_park<Checked>();
+    node.ticket = task.word.begin_park();
     push(node);
+  }
+  // The same on a worker of which nobody wants checks; the node is written here only, each field once.
+  [[gnu::always_inline]] void park_new(Node& node, Task& task, void* slot) {
+    node.next = nullptr;
+    node.prev = tail_;
+    node.task = &task;
+    node.ticket = task.word.template begin_park<false>();
+    node.winner = nullptr;
+    node.slot = slot;
+    node.number = 0;
+    node.linked = true;
+    link(node);
   }
 
   // Before all others: it was at the head already, and what woke it was gone again.
@@ -113,6 +119,14 @@ class WaitListOf {
   }
 
  private:
+  void link(Node& node) {
+    if (tail_ != nullptr) {
+      tail_->next = &node;
+    } else {
+      head_ = &node;
+    }
+    tail_ = &node;
+  }
   Node* claim_out(Node& node, WakeReason reason) {
     // [LP wait claimed] under the object's lock; the claim's own order is the word's
     if (node.task->word.claim(node.ticket, reason) != TaskWord::Claimed::yes) return nullptr;

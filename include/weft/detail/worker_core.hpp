@@ -4,8 +4,8 @@
 // Invariants
 //   [WRK-1] The deque holds what has not started: nursery children and jobs of par. What has started and is ready
 //           stands in the ready queue. So a thief of the deque never takes a warm stack.
-//   [WRK-2] `tick` grows with each dispatch and each child run in place: who looks twice and sees the same number knows
-//           that this worker has not moved.
+//   [WRK-2] moves() grows with each dispatch and each child run in place: who looks twice and sees the same number
+//           knows that this worker has not moved.
 // Threads: the worker; `deque` and `tick` may be looked at, and stolen from, by others.
 // Relaxed: tallies, the tick and the idle summary are hints and statistics; the started count is ordered before its
 // task by the push that publishes the task.
@@ -34,8 +34,8 @@ class Tally {
 
 struct WorkerCore {
   Deque deque;
-  alignas(cache_line) seam::Guessed<std::uint64_t> tick = 0;
-  TaskCore* free_records = nullptr;  // linked through `links.scope_next`
+  alignas(cache_line) seam::Guessed<std::uint64_t> tick = 0;  // of the moves that nothing else counts
+  TaskCore* free_records = nullptr;                           // linked through `links.scope_next`
   unsigned free_count = 0;
   unsigned index = 0;
   RuntimeCore* runtime = nullptr;
