@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from program import Program, engines, raise_limit, read_answer, request
+from program import Program, dropped, engines, raise_limit, read_answer, request
 
 ROUND = ((100, 4), (1000, 4), (10000, 8))  # connections, seconds
 SLOW = 40
@@ -25,6 +25,7 @@ HALF_OPEN = 100
 KILLED = 4
 WARM_UP = 12  # rounds of 10,000 connections
 MOST_GROWTH = 1.05
+IDLE = 60  # seconds that the server waits for a client's next request
 
 
 def wrk(server, connections, seconds):
@@ -95,11 +96,18 @@ class Nuisance:
             client.close()
 
 
-def settled(server, fds):
-    """Waits until it has no more descriptors than that."""
-    end = time.monotonic() + 30
+def settled(server, fds, dropped_before):
+    """Waits until it has no more descriptors than that. A client whose last packet the kernel has dropped since then is
+    gone without a word: its connection, and no other, may stay until the server's own idle time is over."""
+    began = time.monotonic()
+    limit = 30
     while server.fds() > fds:
-        if time.monotonic() >= end:
+        if time.monotonic() >= began + limit:
+            more, lost, drops = server.fds() - fds, server.abandoned(), dropped() - dropped_before
+            if limit == 30 and 0 < more <= lost and drops > 0:
+                print(f"{lost} without another end, {drops} packets dropped: waiting for the idle time", flush=True)
+                limit = IDLE + 15
+                continue
             server.tell()
             raise AssertionError(f"{server.fds()} descriptors, {fds} before")
         time.sleep(0.05)
@@ -146,17 +154,19 @@ def main():
             client.sendall(request("/"))
             read_answer(client)
             fds = server.fds() - 1  # without this one
-        settled(server, fds)
+        settled(server, fds, dropped())
         for _ in range(WARM_UP):
+            before = dropped()
             wrk(server, 10000, 3)
-            settled(server, fds)
+            settled(server, fds, before)
         print(f"warm: {fds} fds, {resident_at_rest(server)} KiB resident", flush=True)
         rates = {}
         sizes = []
         end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end or len(sizes) < 4:
+            before = dropped()
             one_round(server, rates)
-            settled(server, fds)
+            settled(server, fds, before)
             sizes.append(resident_at_rest(server))
             print(f"round {len(sizes)}: {server.fds()} fds, {sizes[-1]} KiB resident", flush=True)
         for connections, measured in rates.items():

@@ -36,11 +36,23 @@ class Program:
         assert self.process.returncode == 0, f"the server ended with {self.process.returncode}"
         assert output == "ended in order\n", f"the server said {output!r}"
 
-    def tell(self):
-        """Writes what the kernel knows of its connections, both ends, and has it write its tasks to stderr."""
+    def ends(self):
+        """What the kernel knows of its connections, both ends: lines of its table."""
         port = f":{self.port:04X}"
         with open("/proc/net/tcp", encoding="ascii") as table:
-            lines = [line for line in table if port in line and line.split()[3] not in ("06", "0A")]
+            return [line for line in table if port in line and line.split()[3] not in ("06", "0A")]
+
+    def abandoned(self):
+        """How many of its connections the kernel holds open without another end: the client is gone, and the packet that
+        said so was dropped. A reset is sent once."""
+        ends = {tuple(line.split()[1:3]): line.split()[3] for line in self.ends()}
+        mine = f":{self.port:04X}"
+        return sum(here.endswith(mine) and state == "01" and (there, here) not in ends
+                   for (here, there), state in ends.items())
+
+    def tell(self):
+        """Writes what the kernel knows of its connections, and has it write its tasks to stderr."""
+        lines = self.ends()
         print(f"{len(lines)} ends of connections", *lines[:20], sep="\n", flush=True)
         self.process.send_signal(signal.SIGQUIT)
         time.sleep(2)
@@ -63,6 +75,12 @@ class Program:
             else:
                 self.process.kill()
                 self.process.wait()
+
+
+def dropped():
+    """Packets that the kernel has dropped between its ends, because its queue of them was full."""
+    with open("/proc/net/softnet_stat", encoding="ascii") as table:
+        return sum(int(line.split()[1], 16) for line in table)
 
 
 def raise_limit():
