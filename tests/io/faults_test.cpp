@@ -113,9 +113,7 @@ TEST_CASE("faults: every error of every call comes out as it is, or is gone over
     std::string path = std::string(faults_folder) + "XXXXXX";
     REQUIRE(mkdtemp(path.data()) != nullptr);
     Injector injector;
-    RuntimeOptions options = with_engine(engine, 2);
-    options.max_workers = 2;  // a temporary one opens descriptors of its own
-    Runtime runtime(options);
+    Runtime runtime(with_engine(engine, 2));
     runtime.run([&] {
       const std::string file_path = path + "/file";
       write_file(file_path, "0123456789");
