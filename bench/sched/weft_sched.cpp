@@ -68,21 +68,35 @@ double spawn_join_ns(bool warm) {
   return ns;
 }
 
+// Ten children a node, joined by the nursery's end.
 std::uint64_t skynet(std::uint64_t first, std::uint64_t size) {
+  if (size == 1) return first;
+  std::uint64_t part[10];
+  weft::with_nursery([&](weft::Nursery& n) {
+    for (std::uint64_t i = 0; i < 10; ++i)
+      n.start([&part, first, size, i] { part[i] = skynet(first + i * (size / 10), size / 10); });
+  });
+  std::uint64_t sum = 0;
+  for (const std::uint64_t of_child : part) sum += of_child;
+  return sum;
+}
+// The same by handles, the newest first.
+std::uint64_t skynet_handles(std::uint64_t first, std::uint64_t size) {
   if (size == 1) return first;
   std::uint64_t sum = 0;
   weft::with_nursery([&](weft::Nursery& n) {
     weft::Task<std::uint64_t> children[10];
     for (std::uint64_t i = 0; i < 10; ++i)
-      children[i] = n.spawn([first, size, i] { return skynet(first + i * (size / 10), size / 10); });
+      children[i] = n.spawn([first, size, i] { return skynet_handles(first + i * (size / 10), size / 10); });
     for (std::size_t i = 10; i-- > 0;) sum += std::move(children[i]).join();
   });
   return sum;
 }
+template <std::uint64_t (*tree)(std::uint64_t first, std::uint64_t size)>
 double skynet_ms(bool warm) {
   const std::uint64_t size = warm ? 1000 : 1'000'000;
   const std::uint64_t t0 = now_ns(Clock::wall);
-  const std::uint64_t sum = skynet(0, size);
+  const std::uint64_t sum = tree(0, size);
   const double ms = span(t0, now_ns(Clock::wall)) / 1e6;
   demand(sum == size * (size - 1) / 2, "skynet");
   return ms;
@@ -96,15 +110,6 @@ std::uint64_t skynet_par(std::uint64_t first, std::uint64_t size) {
       std::views::iota(std::uint64_t{0}, std::uint64_t{10}), std::uint64_t{0}, std::plus<>{},
       [first, part](std::uint64_t i) { return skynet_par(first + i * part, part); }, 1);
 }
-double skynet_par_ms(bool warm) {
-  const std::uint64_t size = warm ? 1000 : 1'000'000;
-  const std::uint64_t t0 = now_ns(Clock::wall);
-  const std::uint64_t sum = skynet_par(0, size);
-  const double ms = span(t0, now_ns(Clock::wall)) / 1e6;
-  demand(sum == size * (size - 1) / 2, "skynet_par");
-  return ms;
-}
-
 std::uint64_t fib(int n) {
   if (n < 2) return static_cast<std::uint64_t>(n);
   auto [a, b] = weft::par([n] { return fib(n - 1); }, [n] { return fib(n - 2); });
@@ -187,13 +192,19 @@ const Register entries[] = {
     Register(Probe{"sched", "spawn_join_2w", Side::weft, 15,
                    [] { return std::vector<Reading>{{"spawn_join_2w", "ns", in_runtime(2, spawn_join_ns)}}; }}),
     Register(Probe{"sched", "skynet_join_1w", Side::weft, 15,
-                   [] { return std::vector<Reading>{{"skynet_join_1w", "ms", in_runtime(1, skynet_ms)}}; }}),
+                   [] { return std::vector<Reading>{{"skynet_join_1w", "ms", in_runtime(1, skynet_ms<skynet>)}}; }}),
     Register(Probe{"sched", "skynet_join_2w", Side::weft, 15,
-                   [] { return std::vector<Reading>{{"skynet_join_2w", "ms", in_runtime(2, skynet_ms)}}; }}),
+                   [] { return std::vector<Reading>{{"skynet_join_2w", "ms", in_runtime(2, skynet_ms<skynet>)}}; }}),
+    Register(Probe{
+        "sched", "skynet_handles_1w", Side::weft, 15,
+        [] { return std::vector<Reading>{{"skynet_handles_1w", "ms", in_runtime(1, skynet_ms<skynet_handles>)}}; }}),
+    Register(Probe{
+        "sched", "skynet_handles_2w", Side::weft, 15,
+        [] { return std::vector<Reading>{{"skynet_handles_2w", "ms", in_runtime(2, skynet_ms<skynet_handles>)}}; }}),
     Register(Probe{"sched", "skynet_par_1w", Side::weft, 15,
-                   [] { return std::vector<Reading>{{"skynet_par_1w", "ms", in_runtime(1, skynet_par_ms)}}; }}),
+                   [] { return std::vector<Reading>{{"skynet_par_1w", "ms", in_runtime(1, skynet_ms<skynet_par>)}}; }}),
     Register(Probe{"sched", "skynet_par_2w", Side::weft, 15,
-                   [] { return std::vector<Reading>{{"skynet_par_2w", "ms", in_runtime(2, skynet_par_ms)}}; }}),
+                   [] { return std::vector<Reading>{{"skynet_par_2w", "ms", in_runtime(2, skynet_ms<skynet_par>)}}; }}),
     Register(Probe{"sched", "fib_1w", Side::weft, 9,
                    [] { return std::vector<Reading>{{"fib_1w", "ns", in_runtime(1, fib_ns)}}; }}),
     Register(Probe{"sched", "fib_2w", Side::weft, 9,

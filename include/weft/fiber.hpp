@@ -275,7 +275,7 @@ class Interrupter {
 
  private:
   friend Interrupter interrupter();
-  explicit Interrupter(detail::FiberCore* root) : root_(root), count_(root->interrupts) {}
+  explicit Interrupter(detail::FiberCore* root) : root_(root), count_(&root->interrupts()) {}
   detail::FiberCore* root_;
   seam::Atomic<std::uint32_t>* count_;
 };

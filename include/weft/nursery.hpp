@@ -48,19 +48,34 @@ class Nursery {
   // when it begins: then it has failed (TaskOptions::apart).
   template <class F>
   auto spawn(F&& body, const std::source_location& site = std::source_location::current()) {
-    return Task<detail::TaskResult<F>>::adopt(make(std::forward<F>(body), site, 0));
+    return Task<detail::TaskResult<F>>::adopt(make(core_, std::forward<F>(body), site));
   }
   template <class F>
   auto spawn(F&& body, const TaskOptions& options) {
-    detail::TaskCore* task = prepare(detail::take_child_record(), std::forward<F>(body), options.site, 0);
+    detail::TaskCore* task = prepare(core_, detail::take_child_record(), std::forward<F>(body), options.site, 0);
     detail::apply_options(task, options);
     detail::spawn_apart(core_, task);
     return Task<detail::TaskResult<F>>::adopt(task);
   }
-  // The same without a handle.
+  // The same without a handle: the cheapest, if the nursery's end is where it is waited for. What it returns is
+  // destroyed as a part of it.
   template <class F>
   void start(F&& body, const std::source_location& site = std::source_location::current()) {
-    (void)make(std::forward<F>(body), site, detail::life_dropped);
+    detail::NurseryCore& core = core_;
+    detail::FiberCore* root = core.root;
+    if (!is_short(core, root)) [[unlikely]]
+      return (void)make_apart<F>(core, std::forward<F>(body), site, detail::life_dropped);
+    detail::TaskCore* task = detail::take_record(root->worker);
+    put<void>(task, std::forward<F>(body), site);
+    task->nursery = &core;
+    if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+      if (root->bindings != nullptr) [[unlikely]] {  // as in make
+        detail::fill_child(*task);
+        return detail::spawn_child(core, task);
+      }
+    }
+    ++core.plain;  // [NUR-1] [NUR-2]
+    detail::push_own(root->worker, detail::Entry(task, detail::entry_child));
   }
 
   // Asks everything in it to stop, the body included.
@@ -78,43 +93,50 @@ class Nursery {
   detail::NurseryCore& core() { return core_; }
 
  private:
-  template <class F>
-  [[gnu::always_inline]] detail::TaskCore* prepare(detail::TaskCore* task, F&& body, const std::source_location& site,
-                                                   std::uint32_t life) {
+  // By the core and not by `this`, here and below: a Nursery whose address nobody asks for lies in registers.
+  // By its owner, on his own stack, and with nothing to be inherited.
+  [[gnu::always_inline]] static bool is_short(const detail::NurseryCore& core, const detail::FiberCore* root) {
+    return detail::is_on_stack_of(root) && root->task == core.owner && root->bindings == nullptr;
+  }
+  template <class R, class F>
+  [[gnu::always_inline]] static void put(detail::TaskCore* task, F&& body, const std::source_location& site) {
     if constexpr (std::is_nothrow_constructible_v<std::decay_t<F>, F> && detail::fits_room<std::decay_t<F>>) {
-      detail::fill_task(task, std::forward<F>(body), site);
+      detail::put_closure<R>(task, std::forward<F>(body), site);
     } else {
       try {
-        detail::fill_task(task, std::forward<F>(body), site);
+        detail::put_closure<R>(task, std::forward<F>(body), site);
       } catch (...) {
         task->life.store(detail::life_ended, std::memory_order_relaxed);
         detail::drop_handle(task);
         throw;
       }
     }
-    task->nursery = &core_;
-    task->scope = task->birth = &core_.scope;
-    task->life.store(life, std::memory_order_relaxed);
+  }
+  template <class F>
+  [[gnu::always_inline]] static detail::TaskCore* prepare(detail::NurseryCore& core, detail::TaskCore* task, F&& body,
+                                                          const std::source_location& site, std::uint32_t life) {
+    put<detail::TaskResult<F>>(task, std::forward<F>(body), site);
+    task->nursery = &core;
+    task->scope = &core.scope;
+    task->word.take_fresh();
+    if (life != 0) task->life.store(life, std::memory_order_relaxed);  // [TASK-5]
     return task;
   }
   template <class F>
-  [[gnu::always_inline]] detail::TaskCore* make(F&& body, const std::source_location& site, std::uint32_t life) {
-    detail::FiberCore* root = core_.root;
-    if (!detail::is_on_stack_of(root) || root->task != core_.owner || root->bindings != nullptr) [[unlikely]]
-      return make_apart<F>(std::forward<F>(body), site, life);
-    detail::WorkerCore* worker = root->worker;
-    detail::TaskCore* task = prepare(detail::take_record(worker), std::forward<F>(body), site, life);
+  [[gnu::always_inline]] static detail::TaskCore* make(detail::NurseryCore& core, F&& body,
+                                                       const std::source_location& site) {
+    detail::FiberCore* root = core.root;
+    if (!is_short(core, root)) [[unlikely]]
+      return make_apart<F>(core, std::forward<F>(body), site, 0);
+    detail::TaskCore* task = prepare(core, detail::take_record(root->worker), std::forward<F>(body), site, 0);
+    // To copy a closure is anybody's code, which may bind something, or wait and come back on another worker.
     if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
-      // To copy a closure is anybody's code, which may bind something, or wait and come back on another worker.
-      worker = root->worker;
       if (root->bindings != nullptr) [[unlikely]]
-        return detail::spawn_child(core_, task), task;
+        return detail::spawn_child(core, task), task;
     }
-    ++core_.plain;  // [NUR-1] [NUR-2]
+    ++core.plain;  // [NUR-1] [NUR-2]
     task->root = root;
-    task->id = detail::task_id_for(worker);
-    detail::count_started(worker);
-    detail::push_young(worker, detail::Entry(task, detail::entry_task));
+    detail::push_own(root->worker, detail::Entry(task, detail::entry_task));
     return task;
   }
   // Not by the owner, or inside a fiber of his, or with bindings to be inherited.
@@ -122,9 +144,10 @@ class Nursery {
   template <class F>
   using Passed = std::conditional_t<std::is_trivially_copyable_v<std::decay_t<F>>, std::decay_t<F>, F&&>;
   template <class F>
-  [[gnu::noinline]] detail::TaskCore* make_apart(Passed<F> body, std::source_location site, std::uint32_t life) {
-    detail::TaskCore* task = prepare(detail::take_child_record(), std::forward<F>(body), site, life);
-    detail::spawn_child(core_, task);
+  [[gnu::noinline]] static detail::TaskCore* make_apart(detail::NurseryCore& core, Passed<F> body,
+                                                        std::source_location site, std::uint32_t life) {
+    detail::TaskCore* task = prepare(core, detail::take_child_record(), std::forward<F>(body), site, life);
+    detail::spawn_child(core, task);
     return task;
   }
 

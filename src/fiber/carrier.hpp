@@ -36,6 +36,8 @@ struct Carrier {
   void (*at_end)(Carrier&) = nullptr;       // of the floors above: the thread ends
   const TaskCore* behalf = nullptr;         // of them, too: the task for which this thread makes a blocking call
   RuntimeInterrupts* interrupts = nullptr;  // of the runtime whose worker this thread is
+  // And whether one is pending for any of the tasks that run on the stack of a root, in each other's place.
+  bool (*interrupted_in_place)(const FiberCore& root) = nullptr;
 };
 
 std::uint64_t fresh_id_block(Carrier& carrier);

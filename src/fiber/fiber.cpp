@@ -163,16 +163,19 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
 }
 
 // Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
+// In somebody's place it may be his.
 void lower_alert(FiberCore* root) {
   root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
-  if (root->interrupts->load(std::memory_order_seq_cst) != 0)
+  const bool in_place = root->base != nullptr && root->task != root->base;
+  if (in_place ? root->carrier->interrupted_in_place(*root) : root->interrupts().load(std::memory_order_seq_cst) != 0)
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
 }
 
 bool take_interrupt(FiberCore* root) {
-  std::uint32_t pending = root->interrupts->load(std::memory_order_relaxed);
-  while (pending != 0 && !root->interrupts->compare_exchange_weak(pending, pending - 1, std::memory_order_acquire,
-                                                                  std::memory_order_relaxed)) {
+  seam::Atomic<std::uint32_t>& count = root->interrupts();
+  std::uint32_t pending = count.load(std::memory_order_relaxed);
+  while (pending != 0 &&
+         !count.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire, std::memory_order_relaxed)) {
   }
   if (pending <= 1) lower_alert(root);
   return pending != 0;
@@ -180,7 +183,7 @@ bool take_interrupt(FiberCore* root) {
 
 // An alert without interrupts is left behind by one that was taken before its Interrupter had come to the alert.
 bool interrupted(FiberCore* root) {
-  if (root->interrupts->load(std::memory_order_relaxed) != 0) return true;
+  if (root->interrupts().load(std::memory_order_relaxed) != 0) return true;
   if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) lower_alert(root);
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(task, op, out, body): calls body(task, op, out), whose arguments stand where they are, and returns
-// null, or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
+// weft_guarded_call(task, out, body): calls (*body)(task, out), whose arguments stand where they are, and returns null,
+// or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
 // still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
@@ -20,7 +20,8 @@ weft_guarded_call:
   .cfi_offset x30, -8
   mov x29, sp
   .cfi_def_cfa_register x29
-  blr x3
+  ldr x2, [x2]
+  blr x2
   mov x0, xzr
   .globl weft_guarded_landing
   .hidden weft_guarded_landing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weft_guarded_call(task, op, out, body): calls body(task, op, out), whose arguments stand where they are, and returns
-// null, or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
+// weft_guarded_call(task, out, body): calls (*body)(task, out), whose arguments stand where they are, and returns null,
+// or the exception that left it. Its personality takes the trace in the search phase, while the throwing frames
 // still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
@@ -18,7 +18,7 @@ weft_guarded_call:
   .cfi_offset rbp, -16
   movq %rsp, %rbp
   .cfi_def_cfa_register rbp
-  call *%rcx
+  call *(%rdx)
   xorl %eax, %eax
   .globl weft_guarded_landing
   .hidden weft_guarded_landing

@@ -106,10 +106,11 @@ std::exception_ptr guarded_run(void (*body)(void*), void* argument) noexcept {
     void (*body)(void*);
     void* argument;
   } call{body, argument};
-  return guarded_call(reinterpret_cast<TaskCore*>(&call), TaskOp{}, nullptr, [](TaskCore* self, TaskOp, void*) {
-    const Call& mine = *reinterpret_cast<const Call*>(self);
+  constexpr TaskAct* act = [](TaskCore*, void* passed) {
+    const Call& mine = *static_cast<const Call*>(passed);
     mine.body(mine.argument);
-  });
+  };
+  return guarded_call(nullptr, &call, &act);
 }
 
 Boundary::Boundary(FiberCore* self, Binding* bindings) noexcept

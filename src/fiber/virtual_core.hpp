@@ -17,19 +17,16 @@
 
 namespace weft::inline v0::detail {
 
-enum class TaskOp : std::uint8_t;
-using TaskCode = void(TaskCore*, TaskOp, void*);
-
 // Runs `loop(core)`, which never returns, once it is switched to. Throws StackError.
 FiberCore* create_virtual_core(Carrier& carrier, std::size_t stack_size, void (*loop)(FiberCore*));
 void destroy_virtual_core(Carrier& carrier, FiberCore* core) noexcept;
 
 #if defined(WEFT_CONTEXT_BOOST)
 
-// The exception that left body(task, op, out), or null.
-inline std::exception_ptr guarded_call(TaskCore* task, TaskOp op, void* out, TaskCode* body) noexcept {
+// The exception that left (*body)(task, out), or null.
+inline std::exception_ptr guarded_call(TaskCore* task, void* out, TaskAct* const* body) noexcept {
   try {
-    body(task, op, out);
+    (*body)(task, out);
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -38,14 +35,14 @@ inline std::exception_ptr guarded_call(TaskCore* task, TaskOp op, void* out, Tas
 
 #else
 
-extern "C" _Unwind_Exception* weft_guarded_call(TaskCore* task, TaskOp op, void* out, TaskCode* body);
+extern "C" _Unwind_Exception* weft_guarded_call(TaskCore* task, void* out, TaskAct* const* body);
 std::exception_ptr take_exception(_Unwind_Exception* exception) noexcept;
 
-// Calls body(task, op, out). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
+// Calls (*body)(task, out). What it throws comes back, and its trace is kept beside it, as for an error that leaves a
 // fiber; null if it returned.
-[[gnu::always_inline]] inline std::exception_ptr guarded_call(TaskCore* task, TaskOp op, void* out,
-                                                              TaskCode* body) noexcept {
-  _Unwind_Exception* exception = weft_guarded_call(task, op, out, body);
+[[gnu::always_inline]] inline std::exception_ptr guarded_call(TaskCore* task, void* out,
+                                                              TaskAct* const* body) noexcept {
+  _Unwind_Exception* exception = weft_guarded_call(task, out, body);
   if (exception == nullptr) [[likely]]
     return nullptr;
   return take_exception(exception);

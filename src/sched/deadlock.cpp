@@ -22,6 +22,7 @@
 #include "sched/waits.hpp"
 #include "weft/blocking_io.hpp"
 #include "weft/deadlock.hpp"
+#include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -37,7 +38,9 @@ seam::Atomic<std::uint32_t> external_waits{0};
 // Up through the scopes; by peek, for others run on. Limited, for what is read may be torn.
 bool is_born_under(const TaskCore& task, const ScopeCore& root) {
   const ScopeCore* scope = nullptr;
-  if (!peek(&scope, &task.birth, sizeof scope)) return false;
+  const NurseryCore* nursery = nullptr;
+  if (!peek(&nursery, &task.nursery, sizeof nursery) || !peek(&scope, &task.birth, sizeof scope)) return false;
+  if (nursery != nullptr) scope = &nursery->scope;  // TaskCore::born_in()
   for (unsigned steps = 0; steps < 100'000 && scope != nullptr && scope != &root; ++steps)
     if (!peek(&scope, &scope->parent, sizeof scope)) return false;
   return scope == &root;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sched/dispatch.hpp"
+#include "sched/in_place.hpp"
 #include "sched/runtime_core.hpp"
 #include "weft/detail/point.hpp"
 
@@ -25,6 +26,7 @@ void come_to_point(const char* what) noexcept {
   Director& director = *worker->runtime->director;
   if (!director.leaves_at(*task, what)) return;
   director.sent_away = task;
+  if (task->top == nullptr) stand_out(*task);
   task->top = self;
   task->last_worker = static_cast<std::uint16_t>(worker->index);
   task->word.make_runnable();

@@ -14,6 +14,7 @@
 #include "sched/director.hpp"
 #include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
+#include "sched/in_place.hpp"
 #include "sched/job.hpp"
 #include "sched/leave.hpp"
 #include "sched/park.hpp"
@@ -42,13 +43,15 @@ namespace {
 // Runs one task on this virtual core.
 void run_task(FiberCore* core, TaskCore* task) {
   Worker& worker = *static_cast<Worker*>(core->worker);
-  core->task = task;
-  core->interrupts = &task->interrupts;
+  core->base = core->task = task;
+  core->flat_floor = flat_floor(*task, *core);
   core->bindings = std::exchange(task->bindings, nullptr);
   core->site = task->site;
   task->root = core;
   task->last_worker = static_cast<std::uint16_t>(worker.index);
   (void)task->word.run_on(worker.index + 1);
+  count_begun(worker, *task);
+  task->id.settle_by(&worker);
   seam::light_fence();  // pairs with the heavy fence of interrupt_task
   if (task->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     core->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
@@ -68,7 +71,7 @@ void run_task(FiberCore* core, TaskCore* task) {
     core->place &= ~Place{above_bound};
   if (core->user_destroy != nullptr) [[unlikely]]
     std::exchange(core->user_destroy, nullptr)(std::exchange(core->user_slot, nullptr));
-  core->task = nullptr;
+  core->base = core->task = nullptr;
 }
 
 // What a virtual core does all its life.
@@ -190,12 +193,20 @@ Entry next_local(Worker& worker) {
   return next_of(worker);
 }
 
+namespace {
+
+// Of what is none before somebody begins it.
+TaskCore* task_begun(Worker& worker, Entry entry) {
+  if (entry.kind() == entry_job) return task_for_job(worker, entry.as<Job>());
+  auto* child = entry.as<TaskCore>();
+  fill_child(*child);
+  return child;
+}
+
+}  // namespace
+
 TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
-  if (entry.kind() == entry_job) {
-    TaskCore* task = task_for_job(worker, entry.as<Job>());
-    entry = {};
-    return task;
-  }
+  if (entry.kind() == entry_job || entry.kind() == entry_child) return task_begun(worker, std::exchange(entry, {}));
   if (entry.kind() == entry_strand) return nullptr;
   auto* task = entry.as<TaskCore>();
   if (task->top != nullptr || (task->flags & task_own_stack)) return nullptr;
@@ -252,8 +263,9 @@ void run_entry(Worker& worker, Entry entry) {
       worker.cores[worker.core_count++] = core;
     } catch (...) {
       // No stack to be had: the task fails with the reason, as if its first instruction had thrown.
-      if (task == nullptr) task = task_for_job(worker, entry.as<Job>());
+      if (task == nullptr) task = task_begun(worker, entry);
       (void)task->word.run_on(worker.index + 1);
+      count_begun(worker, *task);
       fail_unstarted(task, std::current_exception());
       return;
     }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/peek.hpp"
 #include "base/sys.hpp"
 #include "base/text_writer.hpp"
 #include "fiber/symbols.hpp"
@@ -18,6 +19,7 @@
 #include "sched/runtimes.hpp"
 #include "sched/task_view.hpp"
 #include "sched/thread_stack.hpp"
+#include "weft/detail/nursery_core.hpp"
 #include "weft/detail/wait_core.hpp"
 #include "weft/dump.hpp"
 #include "weft/fiber.hpp"
@@ -38,9 +40,8 @@ std::string span_text(std::int64_t ns) {
 // How a task came to its code and how it waits: the same for all of them.
 bool is_machinery(std::string_view function) {
   constexpr std::string_view beginnings[] = {
-      "__invoke",           "invoke<",        "std::__invoke",   "std::invoke",    "task_code<",
-      "void std::__invoke", "run_closure",    "run_to_room<",    "run_to_result<", "run_flatly",
-      "run_with_care",      "join_with_care", "join_by_running",
+      "__invoke",    "invoke<",    "std::__invoke", "std::invoke",    "void std::__invoke", "TaskActs<",
+      "run_closure", "run_flatly", "run_with_care", "join_with_care", "join_by_running",
   };
   constexpr std::string_view names[] = {
       "change_to",           "core_loop",         "run_task",         "yield_on",
@@ -167,6 +168,7 @@ class Picture {
                                      [scope](const RuntimePart& each) { return each.scope == scope; });
       if (part == runtimes_.end() && only_ != nullptr) continue;
       ++alive_;
+      add_nurseries(task);
       const TaskView* owner = task.nursery != nullptr ? find(task.nursery_owner) : nullptr;
       if (owner != nullptr && !owner->ended()) {
         children_[owner->record][task.nursery].push_back(i);
@@ -176,6 +178,30 @@ class Picture {
         strangers_.push_back(i);
       }
     }
+  }
+
+  // Those that it has open, also if none of their children has begun. By peek, and limited: it runs on.
+  void add_nurseries(const TaskView& task) {
+    const ScopeCore* at = task.scope;
+    for (unsigned steps = 0; steps < 1000 && at != nullptr && at != task.birth; ++steps) {
+      const TaskCore* owner = nullptr;
+      const ScopeCore* parent = nullptr;
+      std::uint8_t flags = 0;
+      if (!peek(&owner, &at->owner, sizeof owner) || !peek(&parent, &at->parent, sizeof parent) ||
+          !peek(&flags, &at->flags, sizeof flags) || owner != task.record)
+        return;
+      if (flags & scope_nursery) (void)children_[task.record][reinterpret_cast<const NurseryCore*>(at)];
+      at = parent;
+    }
+  }
+
+  // Children that are no tasks yet [TASK-6].
+  static std::size_t not_begun(const NurseryCore* nursery, std::size_t begun) {
+    std::int32_t plain = 0;
+    CountWord count;
+    if (!peek(&plain, &nursery->plain, sizeof plain) || !peek(&count, &nursery->count, sizeof count)) return 0;
+    const std::int64_t all = std::int64_t{plain} + count.count();
+    return all > static_cast<std::int64_t>(begun) ? static_cast<std::size_t>(all) - begun : 0;
   }
 
   static std::string counted(std::size_t count, const char* what) {
@@ -204,7 +230,9 @@ class Picture {
     std::string& text = line(depth);
     if (task.flags & task_thread) text += "thread's ";
     name_to(text, task);
-    text.append(" ").append(state_name(moment));
+    // A call in its place has not marked it [PLACE-1].
+    const bool joins = moment.state() == TaskState::running && innermost_of(task.record) != task.record;
+    text.append(" ").append(joins ? to_string(TaskState::joining) : state_name(moment));
     if (moment.state() == TaskState::running || moment.state() == TaskState::joining) {
       text += " on worker " + std::to_string(moment.owner() - 1);
     } else if (moment.state() == TaskState::parking && moment.reason() != WakeReason::none) {
@@ -232,8 +260,12 @@ class Picture {
     const auto nurseries = children_.find(task.record);
     if (nurseries == children_.end()) return;
     for (const auto& [nursery, tasks] : nurseries->second) {
+      const std::size_t waiting = not_begun(nursery, tasks.size());
+      if (tasks.empty() && waiting == 0) continue;
       line(depth + 1) += "nursery of task " + std::to_string(task.id) + ": " + std::to_string(tasks.size()) +
-                         (tasks.size() == 1 ? " child\n" : " children\n");
+                         (tasks.size() == 1 ? " child" : " children");
+      if (waiting != 0) text_ += ", " + std::to_string(waiting) + " not begun";
+      text_ += "\n";
       for (const std::size_t child : tasks) tell(child, depth + 2);
     }
   }

@@ -4,9 +4,11 @@
 // through the functions out of line.
 //
 // A boundary separates the two tasks: the child's record is current, with its own scope and bindings, empty exception
-// globals; signal walks end at it. The joiner's word says JOINING. If the child parks, its top is this stack.
+// globals; signal walks end at it. If the child parks, its top is this stack, and its joiner's word says JOINING.
 // Relaxed: everything belongs to this stack: the child was taken from the own deque and its handle is held here; the
-// cancel epoch only makes a walk unnecessary [SCP-4]; the finished count is released for its readers.
+// cancel epoch only makes a walk unnecessary [SCP-4].
+#include "sched/in_place.hpp"
+
 #include <utility>
 
 #include "fiber/bindings.hpp"
@@ -51,13 +53,14 @@ template <Young young, Alone alone>
 [[gnu::always_inline]] inline TaskCore* take_young(Deque& deque, const NurseryCore& nursery, TaskCore* wanted) {
   TaskCore* child = wanted;
   if constexpr (young == Young::any) {
-    const Entry entry = deque.pop();
+    const Entry entry = alone == Alone::yes ? deque.pop_alone() : deque.pop();
     if (!entry) return nullptr;
     child = entry.as<TaskCore>();
-    if (entry.kind() != entry_task || child->nursery != &nursery) [[unlikely]] {
+    if ((entry.kind() != entry_task && entry.kind() != entry_child) || child->nursery != &nursery) [[unlikely]] {
       (void)deque.push(entry);  // it came from there: there is room
       return nullptr;
     }
+    if (entry.kind() == entry_child) fill_child(*child);
   } else if constexpr (alone == Alone::yes) {
     if (!deque.take_back_alone(Entry(wanted, entry_task))) return nullptr;
   } else {
@@ -70,25 +73,21 @@ template <Young young, Alone alone>
   return child;
 }
 
-[[gnu::always_inline]] inline void begin(WorkerCore* worker, FiberCore* root, TaskCore* joiner, TaskCore* child) {
-  ++worker->ran_in_place;
-  joiner->word.join_in_place();
+[[gnu::always_inline]] inline void begin(const WorkerCore* worker, FiberCore* root, TaskCore* child) {
   child->word.start_in_place(worker->running);
   root->task = child;
-  root->interrupts = &child->interrupts;
 }
 
-[[gnu::always_inline]] inline void go_on(const WorkerCore* worker, FiberCore* root, TaskCore* joiner) {
+// After a child that stood out; on whichever worker that has left it.
+void go_on(FiberCore* root, TaskCore* joiner) {
   root->task = joiner;
-  joiner->word.joined(worker->running);
-  root->interrupts = &joiner->interrupts;
-  if (joiner->interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
+  joiner->word.joined(root->worker->running);
 }
 
 // It has begun, but inside an inner fiber, or with bindings about, in a handler, or asked to stop already.
 [[gnu::noinline]] Ran run_inside_boundary(FiberCore* self, TaskCore* joiner, TaskCore* child, std::uint16_t flags) {
   FiberCore* root = self->root;
+  stand_out(*child);
   child->flags |= flags;
   if (child->interrupts.load(std::memory_order_relaxed) != 0)
     root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
@@ -96,7 +95,7 @@ template <Young young, Alone alone>
     const Boundary boundary(self, std::exchange(child->bindings, nullptr));
     run_body(child);
   }
-  go_on(root->worker, root, joiner);
+  go_on(root, joiner);
   return Ran::yes;
 }
 
@@ -106,20 +105,24 @@ template <Young young, Alone alone>
 [[gnu::noinline]] Ran end_with_care(TaskCore* child, std::uint16_t flags, _Unwind_Exception* exception, void* out) {
   FiberCore* root = child->root;
   TaskCore* joiner = child->nursery->owner;
+  stand_out(*child);
   child->flags |= flags;
-  if (exception == nullptr && out != nullptr)
-    exception = weft_guarded_call(child, TaskOp::keep_result, out, child->code);
+  if (exception == nullptr && out != nullptr) exception = weft_guarded_call(child, out, &child->code->keep_result);
   end_body(child, exception != nullptr ? take_exception(exception) : nullptr);
-  go_on(root->worker, root, joiner);
+  go_on(root, joiner);
   return Ran::yes;
 }
 
-// If it never parked nor yielded it has no timer; but it may have registered, bound something, or have a name.
+// If it never stood out it has no timer; but it may have bound something, or have a name, or a number [TASK-5].
 template <Young young>
 [[gnu::always_inline]] inline bool left_nothing(const FiberCore& root, const TaskCore& child) {
   constexpr std::uint16_t harmless = young == Young::held || young == Young::last ? std::uint16_t{task_has_result} : 0;
-  return child.top == nullptr && (child.flags & ~harmless) == 0 && root.bindings == nullptr &&
-         (young != Young::any || child.life.load(std::memory_order_relaxed) == life_dropped);
+  return (child.flags & ~harmless) == 0 && root.bindings == nullptr && child.id.if_known() == 0 &&
+         child.interrupts.load(std::memory_order_relaxed) == 0;
+}
+// What `life` says of a child without a handle, all along: `since` its birth, or since it began [TASK-6].
+[[gnu::always_inline]] inline bool is_all_alone(const TaskCore& child, std::uint32_t since) {
+  return child.life.load(std::memory_order_relaxed) == since;
 }
 
 // Nothing but its word and its result is left of it.
@@ -131,9 +134,9 @@ template <Young young>
       wake_waiters(*child);
     child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);
   } else {
-    child->word.end_free();  // nobody else knows it any more
+    child->word.end_in_place(worker->running);  // nobody else knows it any more
   }
-  seam::own_add(*worker->finished, 1, std::memory_order_release);
+  ++worker->ran_in_place;
 }
 
 // On the nursery's own root, with room on its stack and fences that are free.
@@ -149,7 +152,7 @@ template <Young young>
   TaskCore* child = take_young<young, Alone::yes>(worker->deque, nursery, wanted);
   if (child == nullptr) return Ran::no;
   if (young == Young::any) child->root = root;
-  begin(worker, root, joiner, child);
+  begin(worker, root, child);
   if constexpr (!is_used_up(young)) seam::free_light_fence();  // pairs with the heavy fence of interrupt_task
   constexpr std::uint32_t expected = young == Young::any ? std::uint32_t{life_dropped} : 0;
   const ThreadEh* thread = root->thread_eh;
@@ -160,17 +163,67 @@ template <Young young>
       nursery.scope.clean_epoch.load(std::memory_order_relaxed) == cancel_epoch.load(std::memory_order_acquire);
   if (!plain) [[unlikely]]
     return run_inside_boundary(root, joiner, child, flags_in_place(young));
-  _Unwind_Exception* exception = weft_guarded_call(child, TaskOp::run, out, child->code);
+  _Unwind_Exception* exception =
+      weft_guarded_call(child, out, young == Young::into ? &child->code->run_out : &child->code->run);
   root = child->root;
-  if (exception != nullptr || !left_nothing<young>(*root, *child)) [[unlikely]]
+  if (exception != nullptr || !left_nothing<young>(*root, *child) ||
+      (young == Young::any && !is_all_alone(*child, life_dropped))) [[unlikely]]
     return end_with_care(child, flags_in_place(young), exception, out);
-  worker = root->worker;  // another one, if a child of this child has waited
+  worker = root->worker;
   NurseryCore* joined = child->nursery;
   end_plainly<young>(worker, child);
   --joined->plain;
-  go_on(worker, root, joined->owner);
+  root->task = joined->owner;
+  if constexpr (young == Young::any) child->life.store(0, std::memory_order_relaxed);  // [TASK-5]
   if (young == Young::any || young == Young::into) give_record(worker, child);
   return Ran::plainly;
+}
+
+// One that somebody has a handle of, and did not join.
+[[gnu::noinline]] bool run_next_flatly(NurseryCore& nursery, FiberCore* root) {
+  return run_flatly<Young::any>(nursery, root, nursery.owner, nullptr, nullptr) != Ran::no;
+}
+
+// In place, one after the other, those that nobody has a handle of. What cannot change while they are calls is looked
+// at once. False: there was none.
+[[gnu::always_inline]] inline bool run_started(NurseryCore& nursery, FiberCore* root) {
+  const ThreadEh* thread = root->thread_eh;
+  if (root->bindings != nullptr || (reinterpret_cast<std::uintptr_t>(thread->caught) | thread->uncaught) != 0)
+      [[unlikely]]
+    return false;
+  WorkerCore* worker = root->worker;
+  bool ran = false;
+  while (!nursery.count.none_left(nursery.plain)) {
+    if ((root->alert.load(std::memory_order_relaxed) & alert_fp) != 0 ||
+        nursery.scope.clean_epoch.load(std::memory_order_relaxed) != cancel_epoch.load(std::memory_order_acquire))
+        [[unlikely]]
+      break;
+    const Entry entry = worker->deque.pop_alone();
+    if (!entry) break;
+    auto* child = entry.as<TaskCore>();
+    if (entry.kind() != entry_child || child->nursery != &nursery) [[unlikely]] {
+      (void)worker->deque.push(entry);  // it came from there: there is room
+      break;
+    }
+    // As fill_child and begin, and nothing is written that would not change: what a child costs is its stores.
+    child->scope = &nursery.scope;
+    child->word.begin_in_place(worker->running);
+    if (child->root != root) child->root = root;
+    root->task = child;
+    ran = true;
+    _Unwind_Exception* exception = weft_guarded_call(child, nullptr, &child->code->run);
+    if (exception != nullptr || !left_nothing<Young::any>(*root, *child) || !is_all_alone(*child, 0)) [[unlikely]] {
+      child->life.fetch_or(life_dropped, std::memory_order_relaxed);
+      (void)end_with_care(child, task_in_place, exception, nullptr);
+      worker = root->worker;
+      continue;
+    }
+    --nursery.plain;
+    end_plainly<Young::any>(worker, child);
+    give_record(worker, child);
+  }
+  root->task = nursery.owner;
+  return ran;
 }
 
 #endif
@@ -184,7 +237,7 @@ template <Young young>
   TaskCore* child = take_young<young, Alone::no>(root->worker->deque, nursery, wanted);
   if (child == nullptr) return Ran::no;
   child->root = root;
-  begin(root->worker, root, joiner, child);
+  begin(root->worker, root, child);
   seam::light_fence();  // as above
   return run_inside_boundary(self, joiner, child, flags_in_place(young));
 }
@@ -218,7 +271,7 @@ template <Young young>
     NurseryCore* nursery = task->nursery;
     // By its address first, as above.
     if (joiner != nullptr && nursery != nullptr && joiner->scope == &nursery->scope && nursery->owner == joiner &&
-        sp >= nursery->floor) [[likely]] {
+        sp >= root->flat_floor) [[likely]] {
       const Ran ran = run_flatly<young>(*nursery, root, joiner, task, out);
       if (ran != Ran::no) [[likely]]
         return ran;
@@ -228,7 +281,32 @@ template <Young young>
   return join_with_care<young>(task);
 }
 
+// On its joiner's stack there is one root for both. The nursery lives as long as the child does.
+bool runs_in_place(const TaskCore& task) {
+  return task.nursery != nullptr && task.nursery->owner->root == task.root;
+}
+
 }  // namespace
+
+void stand_out(TaskCore& task) {
+  TaskCore* child = &task;
+  while (runs_in_place(*child) && !(child->flags & task_in_place)) {
+    auto& worker = static_cast<Worker&>(*child->root->worker);
+    ++worker.counters.stood_out;
+    count_begun(worker, *child);
+    child->id.settle_by(&worker);
+    child->flags |= task_in_place;
+    child = child->nursery->owner;
+    child->word.join_in_place();
+  }
+}
+
+bool is_interrupted_in_place(const FiberCore& root) {
+  for (const TaskCore* task = root.task;; task = task->nursery->owner) {
+    if (task->interrupts.load(std::memory_order_seq_cst) != 0) return true;
+    if (task == root.base) return false;
+  }
+}
 
 std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self) {
   const WorkerCore* worker = self.root->worker;
@@ -239,15 +317,17 @@ std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self) {
   return floor + (reinterpret_cast<std::uintptr_t>(&self) - floor) / 2;
 }
 
-std::uintptr_t flat_floor(const TaskCore& joiner, const FiberCore& self) {
-  const bool flat = self.root == &self && self.worker != nullptr && self.worker->flat;
-  return flat ? in_place_floor(joiner, self) : ~std::uintptr_t{0};
+std::uintptr_t flat_floor(const TaskCore& joiner, const FiberCore& core) {
+  return core.worker->flat ? in_place_floor(joiner, core) : ~std::uintptr_t{0};
 }
 
-bool run_own_child(NurseryCore& nursery, FiberCore* self) {
+bool run_own_children(NurseryCore& nursery, FiberCore* self) {
 #if !defined(WEFT_CONTEXT_BOOST)
-  if (self == nursery.here && stack_pointer() >= nursery.floor) [[likely]]
-    return run_flatly<Young::any>(nursery, self, nursery.owner, nullptr, nullptr) != Ran::no;
+  if (self == nursery.here && stack_pointer() >= self->flat_floor) [[likely]] {
+    if (run_started(nursery, self)) [[likely]]
+      return true;
+    if (run_next_flatly(nursery, self)) return true;
+  }
 #endif
   return run_with_care<Young::any>(nursery, self, nullptr) != Ran::no;
 }

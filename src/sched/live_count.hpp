@@ -2,8 +2,10 @@
 // What: does any task live? Two counters that only grow, started and finished, in one shard per worker.
 //
 // Invariants
-//   [LIVE-1] A task is counted as started before it is pushed, and as finished after its last action that another task
-//            or a reader may care for.
+//   [LIVE-1] A task that nobody waits for is counted as started before it is pushed. A child is counted when it begins,
+//            if it is more than a call in its joiner's place [PLACE-1]: until then, and for calls always, the owner of
+//            its nursery stands for it, who ends later. Each is counted as finished after its last action that another
+//            task or a reader may care for.
 //   [LIVE-2] A reader reads all of finished, then all of started. Who was counted as finished has its own start and
 //            those of all it spawned in view (release in finished, acquire in the reader), so equal sums mean that
 //            nothing lived at the moment between the two.
@@ -29,10 +31,6 @@ class LiveCount {
   explicit LiveCount(unsigned shards) : shards_(shards), shard_(std::make_unique<Shard[]>(shards + 1)) {}
 
   unsigned outside() const { return shards_; }
-
-  // For spawns and ends that are inlined; worker i's own.
-  seam::Atomic<std::uint64_t>& started_shard(unsigned shard) { return shard_[shard].started; }
-  seam::Atomic<std::uint64_t>& finished_shard(unsigned shard) { return shard_[shard].finished; }
 
   void started(unsigned shard) { count(shard, shard_[shard].started, std::memory_order_relaxed); }
   void finished(unsigned shard) { count(shard, shard_[shard].finished, std::memory_order_release); }

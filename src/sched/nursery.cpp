@@ -11,7 +11,7 @@ void join_children(NurseryCore& nursery) {
   const WaitInfo info{"nursery", &nursery, nullptr};
   for (;;) {
     if (nursery.count.none_left(nursery.plain)) return;
-    if (run_own_child(nursery, current_core_near(nursery.here))) continue;
+    if (run_own_children(nursery, current_core_near(nursery.here))) continue;
     begin_wait(self, info, seam::no_deadline, Raise::no);
     const Ticket ticket = self.word.begin_park();
     // Children run in place since then were counted plainly again: who ends elsewhere must see the whole count.

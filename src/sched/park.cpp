@@ -12,6 +12,7 @@
 #include "sched/director.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/fork.hpp"
+#include "sched/in_place.hpp"
 #include "sched/leave.hpp"
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
@@ -125,7 +126,10 @@ void begin_wait(TaskCore& task, const WaitInfo& info, std::int64_t deadline, Rai
     if ((task.flags & task_thread) && deadline == seam::no_deadline) refuse_lonely_wait(info);
   }
   refuse_if_forked(*task.root);
-  if (!(task.flags & (task_registered | task_thread))) register_task(task);
+  if (!(task.flags & (task_registered | task_thread))) {
+    register_task(task);
+    stand_out(task);
+  }
   if (!(task.flags & task_thread) && (task.root->alert.load(std::memory_order_relaxed) & alert_held)) [[unlikely]]
     report_held(task);
   task.wait = &info;
@@ -270,6 +274,8 @@ template <bool Plain>
   if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check &&
       (worker.steals || worker.runtime->global.empty()))  // under the global policy all others stand there
     return;                                               // nobody else, no full look due
+  if (task->top == nullptr) [[unlikely]]
+    stand_out(*task);
   task->top = self;
   task->word.make_runnable();
   worker.left = Left::yields(*task, Plain);

@@ -20,7 +20,7 @@ const char* to_string(WaitOutcome outcome) {
 }
 
 void Unparker::unpark() const {
-  if (task_ == nullptr || task_->id != id_) return;
+  if (task_ == nullptr || task_->id.if_known() != id_) return;
   UnparkLatch::unpark(*task_, [this](Ticket ticket) { wake_task(task_, ticket, WakeReason::flag); });
 }
 

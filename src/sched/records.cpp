@@ -2,6 +2,7 @@
 // Relaxed: numbers that need only be different.
 #include "sched/records.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "sched/runtime_core.hpp"
 #include "sched/task_local.hpp"
 #include "sched/tracer.hpp"
+#include "weft/detail/make_task.hpp"
 #include "weft/runtime_error.hpp"
 
 namespace weft::inline v0::detail {
@@ -24,12 +26,12 @@ struct Block {
   TaskCore* records;
 };
 
+// Free records stand in an array: to take a batch does not go from one to the next.
 struct Pool {
   seam::Mutex mutex;
-  TaskCore* free = nullptr;  // guarded by mutex, linked through links.scope_next
-  std::size_t count = 0;     // guarded by mutex
-  std::size_t made = 0;      // guarded by mutex
-  Block* blocks = nullptr;   // guarded by mutex; only grows
+  std::vector<TaskCore*> free;  // guarded by mutex; has room for all that were made
+  std::size_t made = 0;         // guarded by mutex
+  Block* blocks = nullptr;      // guarded by mutex; only grows
 };
 
 Pool& pool() {
@@ -37,19 +39,31 @@ Pool& pool() {
   return *the;
 }
 
+// Room in the pool for another block, however many of all records come back at once.
+bool make_room(Pool& p) noexcept {
+  const std::size_t needed = p.made + block_records;
+  if (p.free.capacity() >= needed) return true;
+  try {
+    p.free.reserve(std::max(needed, 2 * p.free.capacity()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 // Under the mutex.
 void make_block(Pool& p) {
   auto* block = new (std::nothrow) Block{p.blocks, nullptr};
-  auto* records =
-      static_cast<TaskCore*>(block == nullptr ? nullptr
-                                              : ::operator new(block_records * sizeof(TaskCore),
-                                                               std::align_val_t{alignof(TaskCore)}, std::nothrow));
+  auto* records = static_cast<TaskCore*>(
+      block == nullptr || !make_room(p)
+          ? nullptr
+          : ::operator new(block_records * sizeof(TaskCore), std::align_val_t{alignof(TaskCore)}, std::nothrow));
   if (records == nullptr) {
     delete block;
     throw RuntimeError(RuntimeErrc::no_memory, "no memory for another " + std::to_string(block_records) +
                                                    " task records of " + std::to_string(sizeof(TaskCore)) +
                                                    " bytes; there are " + std::to_string(p.made) + ", " +
-                                                   std::to_string(p.made - p.count) + " of them in use");
+                                                   std::to_string(p.made - p.free.size()) + " of them in use");
   }
   block->records = records;
   for (unsigned i = 0; i < block_records; ++i) {
@@ -57,12 +71,17 @@ void make_block(Pool& p) {
     WEFT_ASSERT(reinterpret_cast<std::byte*>(&record->links.timer) - reinterpret_cast<std::byte*>(record) ==
                     TaskCore::timer_offset,
                 "a task is found from its timer");
-    record->links.scope_next = p.free;
-    p.free = record;
+    WEFT_ASSERT(static_cast<void*>(static_cast<TaskFront*>(record)) == record, "fibers know where its front is");
+    p.free.push_back(record);
   }
   p.blocks = block;
-  p.count += block_records;
   p.made += block_records;
+}
+
+TaskCore* take_last(Pool& p) {
+  TaskCore* record = p.free.back();
+  p.free.pop_back();
+  return record;
 }
 
 }  // namespace
@@ -70,61 +89,57 @@ void make_block(Pool& p) {
 TaskCore* take_shared_record() {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  if (p.free == nullptr) make_block(p);
-  --p.count;
-  return std::exchange(p.free, p.free->links.scope_next);
+  if (p.free.empty()) make_block(p);
+  return take_last(p);
 }
 
 void give_shared_record(TaskCore* task) noexcept {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  task->links.scope_next = p.free;
-  p.free = task;
-  ++p.count;
+  p.free.push_back(task);
 }
 
 TaskCore* take_record_slow(WorkerCore* worker) {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  if (p.free == nullptr) make_block(p);
-  for (unsigned i = 1; i < batch && p.free != nullptr; ++i) {
-    TaskCore* record = std::exchange(p.free, p.free->links.scope_next);
-    --p.count;
-    record->links.scope_next = worker->free_records;
-    worker->free_records = record;
-    ++worker->free_count;
+  if (p.free.empty()) make_block(p);
+  const std::size_t left = p.free.size() - std::min<std::size_t>(batch, p.free.size());
+  TaskCore* next = nullptr;
+  for (std::size_t i = left; i < p.free.size() - 1; ++i) {
+    p.free[i]->links.scope_next = next;
+    next = p.free[i];
   }
-  if (p.free == nullptr) {
-    TaskCore* record = worker->free_records;
-    worker->free_records = record->links.scope_next;
-    --worker->free_count;
-    return record;
-  }
-  --p.count;
-  return std::exchange(p.free, p.free->links.scope_next);
+  worker->free_records = next;
+  worker->free_count = static_cast<unsigned>(p.free.size() - 1 - left);
+  TaskCore* record = p.free.back();
+  p.free.resize(left);
+  return record;
 }
+
+namespace {
+
+// Under the mutex.
+void take_from(WorkerCore* worker, unsigned count, Pool& p) noexcept {
+  for (unsigned i = 0; i < count && worker->free_records != nullptr; ++i) {
+    TaskCore* record = std::exchange(worker->free_records, worker->free_records->links.scope_next);
+    p.free.push_back(record);  // there is room for all
+    --worker->free_count;
+  }
+}
+
+}  // namespace
 
 void give_record_slow(WorkerCore* worker, TaskCore* task) noexcept {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  task->links.scope_next = p.free;
-  p.free = task;
-  ++p.count;
-  for (unsigned i = 0; i < 256 && worker->free_records != nullptr; ++i) {
-    TaskCore* record = std::exchange(worker->free_records, worker->free_records->links.scope_next);
-    record->links.scope_next = p.free;
-    p.free = record;
-    ++p.count;
-    --worker->free_count;
-  }
+  p.free.push_back(task);
+  take_from(worker, WorkerCore::most_free / 2, p);
 }
 
 void give_all_records(WorkerCore* worker) noexcept {
-  while (worker->free_records != nullptr) {
-    TaskCore* record = std::exchange(worker->free_records, worker->free_records->links.scope_next);
-    give_shared_record(record);
-  }
-  worker->free_count = 0;
+  Pool& p = pool();
+  const std::lock_guard guard(p.mutex);
+  take_from(worker, worker->free_count, p);
 }
 
 void free_record(TaskCore* task) noexcept {
@@ -144,7 +159,7 @@ void free_record(TaskCore* task) noexcept {
 RecordStats record_stats() {
   Pool& p = pool();
   const std::lock_guard guard(p.mutex);
-  return {p.made, p.count};
+  return {p.made, p.free.size()};
 }
 
 void for_each_record(void (*visit)(TaskCore* task, void* context), void* context) {
@@ -161,14 +176,20 @@ void for_each_record(void (*visit)(TaskCore* task, void* context), void* context
 std::uint64_t fresh_task_ids(WorkerCore* worker) {
   // Traced, a worker takes its numbers one by one, so that each birth comes by here.
   TraceRing* trace = worker != nullptr ? static_cast<Worker*>(worker)->trace : nullptr;
-  const std::uint64_t ids = trace != nullptr ? 1 : 1024;
+  const std::uint64_t ids = worker == nullptr || trace != nullptr ? 1 : 1024;
   static seam::Atomic<std::uint64_t> next{1};
   const std::uint64_t first = next.fetch_add(ids, std::memory_order_relaxed);
-  if (worker == nullptr) return first;  // the rest of the block stays unused
+  if (worker == nullptr) return first;
   worker->next_id = first + 1;
   worker->end_id = first + ids;
   if (trace != nullptr) note(*trace, TraceNote::born, first);
   return first;
+}
+
+std::uint64_t TaskId::settle(WorkerCore* worker) const {
+  std::uint64_t known = 0;
+  const std::uint64_t mine = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
+  return number_.compare_exchange_strong(known, mine, std::memory_order_relaxed) ? mine : known;
 }
 
 namespace {

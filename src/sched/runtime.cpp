@@ -19,6 +19,7 @@
 #include "sched/foreign_loop.hpp"
 #include "sched/fork.hpp"
 #include "sched/hand_over.hpp"
+#include "sched/in_place.hpp"
 #include "sched/intercept.hpp"
 #include "sched/park.hpp"
 #include "sched/records.hpp"
@@ -69,6 +70,7 @@ class AsWorker {
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
     worker.carrier->interrupts = &worker.runtime->interrupts;
+    worker.carrier->interrupted_in_place = is_interrupted_in_place;
     worker.thread_id.store(sys::gettid(), std::memory_order_relaxed);
     worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
     // It counts from here, not from when it enters its loop: what is launched before may want to move to it.
@@ -125,8 +127,6 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->running = TaskWord::running_on(i + 1);
     worker->runtime = this;
     worker->idle = &idle.summary();
-    worker->started = &live.started_shard(i);
-    worker->finished = &live.finished_shard(i);
     worker->steals = options.policy == RuntimeOptions::Policy::steal;
     worker->own_queues = worker->steals && !options.migration_check;
     worker->in_place = options.in_place && worker->steals;
@@ -136,6 +136,7 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& resolved)
     worker->plain = worker->own_queues && !worker->watched && asymmetric;
     if (worker->trace != nullptr || option_watermark) worker->in_place = false;  // each on a stack of its own
     worker->flat = worker->in_place && asymmetric;
+    worker->unseen = worker->steals && worker->trace == nullptr;
     worker->random = Random(seeds.next());
     worker->idle_node.worker = worker.get();
     workers.push_back(std::move(worker));

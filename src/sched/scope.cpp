@@ -53,7 +53,7 @@ namespace {
 CancelView requested_from(ScopeCore* scope, const TaskCore* task) {
   CancelView outermost;
   for (; scope != nullptr; scope = scope->parent) {
-    if (task != nullptr && scope == task->birth) {
+    if (task != nullptr && scope == task->born_in()) {
       if (const CancelReason own = task->own_cancel(); own != CancelReason::none) outermost = {task, own, nullptr};
       task = nullptr;
     }
@@ -90,7 +90,7 @@ class CancelWakes {
 // relaxed loads: who must not miss a request has run a fence [SCP-2].
 CancelView requested_for(const TaskCore& task) {
   CancelView view = requested_from(task.scope, &task);
-  if (task.birth == nullptr && view.scope == nullptr && task.own_cancel() != CancelReason::none)
+  if (task.born_in() == nullptr && view.scope == nullptr && task.own_cancel() != CancelReason::none)
     view = {&task, task.own_cancel(), nullptr};
   return view;
 }
@@ -150,7 +150,7 @@ void request_task(TaskCore& task, CancelReason reason) {
   seam::heavy_fence();  // [SCP-2]
   CancelWakes wakes;
   wakes(task);
-  if (ScopeCore* birth = task.birth) {
+  if (ScopeCore* birth = task.born_in()) {
     const std::lock_guard guard(birth->lock);
     for (ScopeCore* scope = birth->children; scope != nullptr; scope = scope->next) {
       if (scope->owner != &task || scope->is_shield()) continue;
@@ -164,7 +164,7 @@ void request_task(TaskCore& task, CancelReason reason) {
 
 void register_task(TaskCore& task) {
   // The scope it was born into: those it opened itself name it as their owner.
-  ScopeCore* birth = task.birth;
+  ScopeCore* birth = task.born_in();
   if (birth == nullptr || (task.flags & task_registered)) return;
   WEFT_ASSERT(!(task.flags & task_has_result), "a task has returned its result; what is left of that may not wait");
   ScopeTree::add_task(*birth, task);
@@ -174,7 +174,7 @@ void register_task(TaskCore& task) {
 
 void unregister_task(TaskCore& task) {
   if (!(task.flags & task_registered)) return;
-  ScopeTree::remove_task(*task.birth, task);
+  ScopeTree::remove_task(*task.born_in(), task);
   task.flags &= static_cast<std::uint16_t>(~task_registered);
 }
 
@@ -213,7 +213,7 @@ std::uint32_t place_of(const TaskCore& task, const CancelView& view) {
   constexpr std::uint32_t farthest = 0xffff >> raised_bits;
   if (view.scope == &task) return 0;
   std::uint32_t place = 1;
-  for (const ScopeCore* scope = task.birth; scope != nullptr && scope != view.core; scope = scope->parent) {
+  for (const ScopeCore* scope = task.born_in(); scope != nullptr && scope != view.core; scope = scope->parent) {
     if (scope->owner == view.scope) return std::min(place + 1, farthest);  // by its handle
     place += 2;
   }

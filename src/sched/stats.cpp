@@ -65,7 +65,10 @@ RuntimeStats Runtime::stats() const {
   all.finished = core_->live.finished_total();
   for (const auto& each : core_->workers) {
     add(all, each->counters);
-    all.in_place += each->ran_in_place;
+    const std::uint64_t whole = each->ran_in_place;  // neither counted as started nor as finished
+    all.started += whole;
+    all.finished += whole;
+    all.in_place += whole + each->counters.stood_out;
   }
   if (core_->sysmon != nullptr) {
     add(all, core_->sysmon->counters());

@@ -38,7 +38,7 @@ void drop_outcome(TaskCore* task) noexcept {
     const std::exception_ptr leaving = std::move(*failure);
     failure->~exception_ptr();
   } else if (flags & task_has_result) {
-    task->code(task, TaskOp::drop_result, nullptr);
+    task->code->drop_result(task, nullptr);
   }
 }
 
@@ -100,7 +100,7 @@ void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how) {
   unregister_task(*task);
   forget_timer(*task);
   if (failure != nullptr) [[unlikely]] {
-    if (const auto* asked = thrown_as<Cancelled>(failure)) cancelled |= was_asked(*task, task->birth, *asked);
+    if (const auto* asked = thrown_as<Cancelled>(failure)) cancelled |= was_asked(*task, task->born_in(), *asked);
     new (task->room) std::exception_ptr(failure);
     task->flags |= task_failed;
     if (cancelled && !(task->flags & task_job)) failure = nullptr;  // nobody's concern; a job's forker needs to know
@@ -178,9 +178,10 @@ void drop_bindings() {
 }  // namespace
 
 void run_body(TaskCore* task) {
-  if ((task->birth != nullptr && is_cancelled(*task->birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
+  ScopeCore* birth = task->born_in();
+  if ((birth != nullptr && is_cancelled(*birth)) || task->own_cancel() != CancelReason::none) [[unlikely]]
     return cancel_unstarted(task);
-  end_body(task, guarded_call(task, TaskOp::run, nullptr, task->code));
+  end_body(task, guarded_call(task, nullptr, &task->code->run));
 }
 
 void vacate_room_slow(TaskCore* task) {
@@ -200,19 +201,19 @@ void end_body(TaskCore* task, std::exception_ptr failure) {
 
 void cancel_unstarted(TaskCore* task) {
   const CancelView view = requested_for(*task);
-  task->code(task, TaskOp::drop_closure, nullptr);
+  task->code->drop_closure(task, nullptr);
   drop_bindings();
   end_task(task, std::make_exception_ptr(Cancelled(view.scope, view.reason)), TaskEnd::cancelled);
 }
 
 void fail_unstarted(TaskCore* task, std::exception_ptr why) {
-  task->code(task, TaskOp::drop_closure, nullptr);
+  task->code->drop_closure(task, nullptr);
   release_bindings(std::exchange(task->bindings, nullptr));
   end_task(task, std::move(why), TaskEnd::unstarted);
 }
 
 void abandon_task(TaskCore* task) {
-  task->code(task, TaskOp::drop_closure, nullptr);
+  task->code->drop_closure(task, nullptr);
   if (task->strand != nullptr) release_strand(std::exchange(task->strand, nullptr));
   task->word.make_free();
   task->life.store(life_ended, std::memory_order_relaxed);
@@ -231,16 +232,25 @@ void drop_handle_slow(TaskCore* task) noexcept {
   }
 }
 
+namespace {
+
+void run_job(TaskCore* task, void* /*out*/) {
+  Job* mine = *reinterpret_cast<Job**>(task->room);
+  mine->run(mine);
+}
+// Its closure and its result are its forker's.
+void leave_job(TaskCore* /*task*/, void* /*out*/) {}
+constexpr TaskCode job_code{run_job, run_job, leave_job, leave_job, leave_job};
+
+}  // namespace
+
 TaskCore* task_for_job(Worker& worker, Job* job) {
   TaskCore* task = take_record(&worker);
   new (task->room) Job*(job);
-  task->code = [](TaskCore* self, TaskOp op, void*) {
-    Job* mine = *reinterpret_cast<Job**>(self->room);
-    if (op == TaskOp::run) mine->run(mine);
-  };
+  task->code = &job_code;
   task->top = nullptr;
   task->nursery = job->frame;
-  task->scope = task->birth = &job->frame->scope;
+  task->scope = &job->frame->scope;
   task->bindings = retain_bindings(job->frame->bindings);
   task->life.store(life_dropped, std::memory_order_relaxed);
   task->flags = task_job;
@@ -250,7 +260,6 @@ TaskCore* task_for_job(Worker& worker, Job* job) {
   task->site = job->frame->owner->site;
   task->name = nullptr;
   task->word.make_fresh();
-  worker.runtime->live.started(worker.index);
   return task;
 }
 

@@ -7,9 +7,16 @@
 #include <source_location>
 #include <string>
 
+#include "sched/runtime_core.hpp"
 #include "weft/detail/task_core.hpp"
 
 namespace weft::inline v0::detail {
+
+// A child begins. It is counted only now, and not at all if it ends where it began to run in place: until then the
+// owner of its nursery stands for it, who ends later [LIVE-1].
+inline void count_begun(Worker& worker, const TaskCore& task) {
+  if (task.nursery != nullptr) worker.runtime->live.started(worker.index);
+}
 
 // The body is over, and what it bound is to die.
 void end_body(TaskCore* task, std::exception_ptr failure);

@@ -80,19 +80,21 @@ bool view_task(const TaskCore* task, TaskView& into) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const TaskMoment moment = task->word.look();
     if (moment.state() == TaskState::free) return false;
+    const std::uint64_t id = task->id;  // which it has from here on
     RecordCopy copy;
     if (!peek(copy.bytes, task, sizeof copy.bytes)) return false;
     const TaskCore& record = copy.get();
     into = {};
     into.record = task;
-    into.id = record.id;
+    into.id = id;
     into.name = peek_text(record.name, 200);
     into.site = record.site;
     into.moment = moment;
     into.flags = record.flags;
     into.last_worker = record.last_worker;
     into.parked_at = record.parked_at;
-    into.birth = record.birth;
+    into.scope = record.scope;
+    into.birth = record.born_in();
     into.strand = record.strand;
     into.top = record.top;
     if (into.parked()) view_wait(record, into);
@@ -100,7 +102,7 @@ bool view_task(const TaskCore* task, TaskView& into) {
     if (record.nursery != nullptr && !into.ended() &&
         peek(&into.nursery_owner, &record.nursery->owner, sizeof into.nursery_owner))
       into.nursery = record.nursery;
-    if (same(task, moment, record.id)) return true;
+    if (same(task, moment, id)) return true;
   }
   return false;
 }

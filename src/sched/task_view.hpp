@@ -30,6 +30,7 @@ struct TaskView {
   std::uint32_t parked_at = 0;  // coarse milliseconds (2^20 ns)
   const NurseryCore* nursery = nullptr;
   const TaskCore* nursery_owner = nullptr;
+  const ScopeCore* scope = nullptr;  // innermost
   const ScopeCore* birth = nullptr;
   const StrandCore* strand = nullptr;
   const FiberCore* top = nullptr;

@@ -116,7 +116,7 @@ WEFT_IN_HANDLER void name_task(std::uintptr_t sp, ThreadStack& stack) {
   if (core == nullptr) return;
   stack.fiber = core->id;
   const FiberCore* root = core->root;
-  if (root != nullptr && root->task != nullptr) stack.task = root->task->id;
+  if (root != nullptr && root->task != nullptr) stack.task = root->task->id.if_known();
 }
 
 WEFT_IN_HANDLER void drop_frames_before(std::uintptr_t pc, ThreadStack& stack) {

@@ -56,7 +56,8 @@ struct WorkerCounters {
   Tally timers_stale;
   Tally cores_made;
   Tally cores_reused;
-  Tally handoffs;  // joiners that went on right where their child ended
+  Tally stood_out;  // children in place that were more than a call [PLACE-2]
+  Tally handoffs;   // joiners that went on right where their child ended
   Tally rescues;
   Tally entered[worker_states];  // how often it came into each state
 };

@@ -62,10 +62,9 @@ bool takes_children(const TaskCore* spawner, const NurseryCore& nursery) {
   TaskCore* task = self->root->task != nullptr ? self->root->task : task_here();
   nursery.owner = task;
   nursery.here = self;
-  nursery.floor = flat_floor(*task, *self);
   if (const WorkerCore* worker = self->root->worker) {
     nursery.runtime = worker->runtime;
-    if (self->root == self) nursery.root = self;
+    if (self->root == self && worker->unseen) nursery.root = self;
   }
   open_scope_inline(nursery.scope, task, self, flags, deadline);
 }
@@ -107,7 +106,9 @@ std::exception_ptr close_nursery(NurseryCore& nursery, std::exception_ptr failur
 }
 
 void close_quiet_nursery(NurseryCore& nursery) {
-  if (!nursery.count.none_left(nursery.plain)) join_children(nursery);
+  if (!nursery.count.none_left(nursery.plain) &&
+      !(run_own_children(nursery, current_core_near(nursery.here)) && nursery.count.none_left(nursery.plain)))
+    join_children(nursery);
   if (nursery.first == nullptr) [[likely]]
     return end_nursery(nursery);
   throw_closing(nursery);
@@ -131,7 +132,6 @@ void spawn_child(NurseryCore& nursery, TaskCore* task) {
   ++nursery.plain;  // [NUR-1] [NUR-2]
   task->root = here->root;
   task->id = task_id_for(worker);
-  count_started(worker);
   push_young(worker, Entry(task, entry_task));
 }
 
@@ -158,7 +158,6 @@ void spawn_apart(NurseryCore& nursery, TaskCore* task) {
   } else {
     nursery.count.add(1);
   }
-  runtime->live.started(worker != nullptr ? worker->index : runtime->live.outside());
   launch(*runtime, worker, task, !(task->flags & task_fifo));
 }
 

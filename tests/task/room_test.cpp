@@ -136,17 +136,25 @@ TEST_CASE("room: a spawner that waits while it copies the closure goes on with t
   weft::Runtime runtime(options);
   runtime.run([&] {
     const SlowCopy slow;
-    const auto started = [&](unsigned worker) { return runtime.core().live.started_shard(worker).load(); };
+    int there = 0;
     weft::with_nursery([&](weft::Nursery& n) {
       for (int i = 0; i < rounds; ++i) {
         auto closure = [slow] { (void)slow.value; };
         const unsigned before = weft::detail::this_worker()->index;
-        const auto counted = started(1 - before);
-        n.start(std::move(closure));
-        CHECK(weft::detail::this_worker()->index == 1 - before);
-        CHECK(started(1 - before) == counted + 1);
+        auto child = n.spawn(std::move(closure));
+        weft::detail::WorkerCore* here = weft::detail::this_worker();
+        CHECK(here->index == 1 - before);
+        // At the young end of this worker's deque, unless somebody was quick to steal it. In the other one's it never
+        // is.
+        const weft::detail::Entry entry(child.core(), weft::detail::entry_task);
+        if (here->deque.take_back(entry)) {
+          ++there;
+          CHECK(here->deque.push(entry));
+        }
+        child.join();
       }
     });
+    CHECK(there > rounds / 2);
   });
 }
 

@@ -136,6 +136,18 @@ void taken_back(World& world) {
   world.thread("thief", [stage] { stage->steal(); });
 }
 
+// The newest, whichever that is, while nobody steals: then, and of an empty one, nothing.
+template <class Kit>
+void popped_alone(World& world) {
+  auto stage = make_stage<Kit>(world, 2);
+  world.thread("owner", [stage] {
+    stage->push(1);
+    stage->push(2);
+    for (int i = 0; i < 3; ++i) stage->items.take_if(stage->deque.pop_alone());
+  });
+  world.thread("thief", [stage] { stage->steal(); });
+}
+
 // A thief that read top_ long ago meets a deque that has grown and moved on [DEQ-3].
 template <class Kit>
 void slow_thief(World& world) {
@@ -250,6 +262,11 @@ const Register batch_membarrier{{.name = "deque: one heavy fence serves a batch,
 const Register room{{.name = "deque: room that a thief has made", .run = room_again<Real>}};
 const Register back{
     {.name = "deque: what is wanted is taken back against steal", .run = taken_back<Real>, .preemptions = 3}};
+const Register alone_membarrier{{.name = "deque: the newest, by who is alone, with asymmetric fences",
+                                 .run = popped_alone<Real>,
+                                 .preemptions = 2,
+                                 .delays = 1,
+                                 .asymmetric = true}};
 const Register back_membarrier{{.name = "deque: what is wanted is taken back, with asymmetric fences",
                                 .run = taken_back<Real>,
                                 .preemptions = 1,

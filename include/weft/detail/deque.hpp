@@ -106,13 +106,12 @@ class Deque {
   // The same for who knows that fences are asymmetric, and can go another way: gives up while somebody steals.
   [[gnu::always_inline]] [[nodiscard]] bool take_back_alone(Entry wanted) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
-    if (!is_newest(wanted, bottom)) return false;
-    bottom_.store(bottom - 1, std::memory_order_release);
-    seam::free_light_fence();  // as in take_newest
-    if (thieves_.load(std::memory_order_acquire) == 0 && top_.load(std::memory_order_relaxed) != bottom) [[likely]]
-      return true;
-    bottom_.store(bottom, std::memory_order_release);
-    return false;
+    return is_newest(wanted, bottom) && take_newest_alone(bottom);
+  }
+  // The newest, whichever it is, by the same.
+  [[gnu::always_inline]] [[nodiscard]] Entry pop_alone() noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    return take_newest_alone(bottom) ? buffer_.load(std::memory_order_relaxed)->get(bottom - 1) : Entry();
   }
 
   // The oldest, for the owner. Empty only if the deque is: a lost race means that a thief made it shorter.
@@ -252,6 +251,14 @@ class Deque {
       return take_from_thieves(bottom);
     // The last one too: whoever begins to steal now sees bottom_ as it is, and that the deque is empty [DEQ-6].
     if (top_.load(std::memory_order_relaxed) != bottom) [[likely]]
+      return true;
+    bottom_.store(bottom, std::memory_order_release);
+    return false;
+  }
+  [[gnu::always_inline]] bool take_newest_alone(std::uint64_t bottom) noexcept {
+    bottom_.store(bottom - 1, std::memory_order_release);
+    seam::free_light_fence();  // as in take_newest
+    if (thieves_.load(std::memory_order_acquire) == 0 && top_.load(std::memory_order_relaxed) != bottom) [[likely]]
       return true;
     bottom_.store(bottom, std::memory_order_release);
     return false;

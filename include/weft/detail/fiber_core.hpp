@@ -36,6 +36,7 @@
 
 #include "weft/detail/claim.hpp"
 #include "weft/detail/context.hpp"
+#include "weft/detail/entry.hpp"
 #include "weft/detail/seam.hpp"
 #include "weft/detail/stack.hpp"
 #include "weft/detail/tools.hpp"
@@ -104,6 +105,14 @@ inline constexpr Place place_depth = 0xffffff00;
 inline constexpr std::uint32_t most_depth = 0xffffff;  // what fits there
 inline constexpr unsigned place_root_shift = 32;
 
+// Something to be done with a task; where `out` is, it says.
+using TaskAct = void(TaskCore* task, void* out);
+
+// What fibers know of a task: a TaskCore begins with it (checked where records are made).
+struct TaskFront : QueueLink {
+  seam::Atomic<std::uint32_t> interrupts{0};  // pending; any thread adds, the task takes
+};
+
 struct alignas(64) FiberCore {
   // Line 0: what a switch and a signal walk read.
   Context ctx;
@@ -132,12 +141,14 @@ struct alignas(64) FiberCore {
   // Line 3, roots only, read on every switch.
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;
-  seam::Atomic<std::uint32_t> alert{0};  // Alert bits: the inline paths give way to the slow ones
-  seam::Atomic<std::uint32_t> own_interrupts{0};
-  FiberCore* last_child = nullptr;  // of any fiber; weak: valid only while its id is last_child_id
-  seam::Atomic<std::uint32_t>* interrupts = &own_interrupts;  // pending; any thread adds, the owner takes
-  TaskCore* task = nullptr;                                   // that runs here; of a plain thread: its thread task
-  WorkerCore* worker = nullptr;                               // that runs it; null on a plain thread
+  seam::Atomic<std::uint32_t> alert{0};           // Alert bits: the inline paths give way to the slow ones
+  seam::Atomic<std::uint32_t> own_interrupts{0};  // of whatever runs on a plain thread; a task has its own
+  FiberCore* last_child = nullptr;                // of any fiber; weak: valid only while its id is last_child_id
+  TaskCore* base = nullptr;      // that was given to this virtual core; others may run in its place. Else null
+  TaskCore* task = nullptr;      // that runs here; of a plain thread: its thread task
+  WorkerCore* worker = nullptr;  // that runs it; null on a plain thread
+  // Children of its tasks may run flatly on this stack while the stack pointer is above; else the highest address.
+  std::uintptr_t flat_floor = ~std::uintptr_t{0};
 
   // Cold.
   seam::Atomic<std::uint32_t> refs{1};
@@ -168,6 +179,10 @@ struct alignas(64) FiberCore {
 
   std::uint8_t above() const { return static_cast<std::uint8_t>(place & place_above); }
   std::uint32_t root_number() const { return static_cast<std::uint32_t>(place >> place_root_shift); }
+  // Of who runs here.
+  seam::Atomic<std::uint32_t>& interrupts() {
+    return base != nullptr ? reinterpret_cast<TaskFront*>(task)->interrupts : own_interrupts;
+  }
   std::uint32_t depth() const { return static_cast<std::uint32_t>((place & place_depth) >> place_depth_shift); }
 };
 static_assert(sizeof(EhGlobals) == 16 && sizeof(ThreadEh) == 16);

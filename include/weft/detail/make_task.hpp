@@ -16,6 +16,8 @@ namespace weft::inline v0::detail {
 template <class T>
 inline constexpr bool fits_room =
     sizeof(T) <= TaskCore::room_bytes && alignof(T) <= 16 && std::is_nothrow_move_constructible_v<T>;
+template <>
+inline constexpr bool fits_room<void> = false;
 
 // While something is moved out of the room: what is left of it there is destroyed there, and may not wait;
 // register_task says so [TASK-4].
@@ -94,7 +96,11 @@ void vacate_room_slow(TaskCore* task);
 template <class D, class R>
 R run_closure(TaskCore* task) {
   Taken<D> taken(task);
-  return std::invoke(taken.body);
+  if constexpr (std::is_void_v<R>) {
+    (void)std::invoke(taken.body);
+  } else {
+    return std::invoke(taken.body);
+  }
 }
 
 // The closure is out of the room before there is memory for the result, or none.
@@ -109,72 +115,67 @@ R* run_closure_to_heap(TaskCore* task) {
 template <class R>
 inline constexpr bool goes_out = fits_room<R> && std::is_trivially_copyable_v<R>;
 
-template <class R>
-void keep_result(TaskCore* task, R& result) {
-  vacate_room(task);
-  TaskRoom<R>::put(task, result);
-}
-
+// The acts of a closure D that returns R.
 template <class D, class R>
-void task_code(TaskCore* task, TaskOp op, void* out);
-
-// Nobody waits for the result just here.
-template <class D, class R>
-[[gnu::noinline]] void run_to_room(TaskCore* task) {
-  alignas(R) std::byte here[sizeof(R)];
-  task_code<D, R>(task, TaskOp::run, here);
-  keep_result(task, *std::launder(reinterpret_cast<R*>(here)));
-}
-
-template <class D, class R>
-[[gnu::always_inline]] inline void run_to_result(TaskCore* task, [[maybe_unused]] void* out) {
-  if constexpr (std::is_void_v<R>) {
-    run_closure<D, R>(task);
-  } else if constexpr (goes_out<R>) {
-    if (out == nullptr) return run_to_room<D, R>(task);
-    ::new (out) R(run_closure<D, R>(task));
-  } else if constexpr (fits_room<R>) {
-    R result = run_closure<D, R>(task);
-    vacate_room(task);
-    if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;  // nothing may wait any more
-    TaskRoom<R>::put(task, std::move(result));
-  } else {
-    std::unique_ptr<R> result(run_closure_to_heap<D, R>(task));
-    vacate_room(task);
-    ::new (task->room) R*(result.release());
-    task->flags |= task_has_result;
-  }
-}
-
-template <class D, class R>
-void task_code(TaskCore* task, TaskOp op, void* out) {
-  if (op == TaskOp::run) [[likely]] {
-    run_to_result<D, R>(task, out);
-  } else if (op == TaskOp::drop_closure) {
-    TaskRoom<D>::drop(task);
-  } else if constexpr (!std::is_void_v<R>) {
-    if (op == TaskOp::drop_result) {
-      TaskRoom<R>::drop(task);
-    } else if constexpr (goes_out<R>) {
-      keep_result(task, *std::launder(static_cast<R*>(out)));
+struct TaskActs {
+  static void run_out(TaskCore* task, [[maybe_unused]] void* out) {
+    if constexpr (goes_out<R>) {
+      ::new (out) R(run_closure<D, R>(task));
+    } else {
+      run(task, nullptr);
     }
   }
-}
+  static void run(TaskCore* task, void* /*out*/) {
+    if constexpr (std::is_void_v<R>) {
+      run_closure<D, R>(task);
+    } else if constexpr (goes_out<R>) {
+      R result = run_closure<D, R>(task);
+      keep_result(task, &result);
+    } else if constexpr (fits_room<R>) {
+      R result = run_closure<D, R>(task);
+      vacate_room(task);
+      if constexpr (!std::is_trivially_destructible_v<R>) task->flags |= task_has_result;  // nothing may wait any more
+      TaskRoom<R>::put(task, std::move(result));
+    } else {
+      std::unique_ptr<R> result(run_closure_to_heap<D, R>(task));
+      vacate_room(task);
+      ::new (task->room) R*(result.release());
+      task->flags |= task_has_result;
+    }
+  }
+  static void keep_result(TaskCore* task, [[maybe_unused]] void* out) {
+    if constexpr (goes_out<R>) {
+      vacate_room(task);
+      TaskRoom<R>::put(task, *std::launder(static_cast<R*>(out)));
+    }
+  }
+  static void drop_closure(TaskCore* task, void* /*out*/) { TaskRoom<D>::drop(task); }
+  static void drop_result(TaskCore* task, void* /*out*/) {
+    if constexpr (!std::is_void_v<R>) TaskRoom<R>::drop(task);
+  }
+};
+template <class D, class R>
+inline constexpr TaskCode task_code{TaskActs<D, R>::run_out, TaskActs<D, R>::run, TaskActs<D, R>::keep_result,
+                                    TaskActs<D, R>::drop_closure, TaskActs<D, R>::drop_result};
 
 // The type that a task with this body has as its result: references become pointers' worth of trouble, so they decay.
 template <class F>
 using TaskResult = std::decay_t<std::invoke_result_t<std::decay_t<F>&>>;
 
-// Fills a fresh record; counted, not yet queued.
-template <class F>
-[[gnu::always_inline]] inline void fill_task(TaskCore* task, F&& body, const std::source_location& site) {
+// What to run, in a fresh record. R: void if nobody will ask for its result.
+template <class R, class F>
+[[gnu::always_inline]] inline void put_closure(TaskCore* task, F&& body, const std::source_location& site) {
   using D = std::decay_t<F>;
-  using R = TaskResult<F>;
   WEFT_DEBUG(is_clean(*task), "a record comes clean from where it was pooled");
   TaskRoom<D>::put(task, std::forward<F>(body));
   task->code = &task_code<D, R>;
-  task->interrupts.store(0, std::memory_order_relaxed);  // relaxed: the push publishes the whole record
   task->site = site;
+}
+
+// Fills a fresh record; not yet queued.
+template <class F>
+[[gnu::always_inline]] inline void fill_task(TaskCore* task, F&& body, const std::source_location& site) {
+  put_closure<TaskResult<F>>(task, std::forward<F>(body), site);
   task->word.take_fresh();
 }
 
@@ -183,10 +184,5 @@ inline std::uint64_t task_id_for(WorkerCore* worker) {
 }
 
 Binding* snapshot_bindings();
-
-// Before the push [LIVE-1].
-inline void count_started(WorkerCore* worker) {
-  seam::own_add(*worker->started, 1, std::memory_order_relaxed);
-}
 
 }  // namespace weft::inline v0::detail

@@ -8,6 +8,7 @@
 // Threads: `plain`: the owner. `count`: any. Failures: under `lock`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <vector>
@@ -22,26 +23,31 @@ struct RuntimeCore;
 struct NurseryCore {
   ScopeCore scope;
   TaskCore* owner = nullptr;
-  FiberCore* here = nullptr;                  // that opened it: whoever uses it is most likely there
-  FiberCore* root = nullptr;                  // the same if it is a virtual core's root; spawns from there are short
-  std::uintptr_t floor = ~std::uintptr_t{0};  // children run flatly on `here`, a root, while its stack pointer is above
-  RuntimeCore* runtime = nullptr;             // the owner's; null: a plain thread's nursery
-  std::int32_t plain = 0;                     // [NUR-1]
+  FiberCore* here = nullptr;       // that opened it: whoever uses it is most likely there
+  FiberCore* root = nullptr;       // the same if it is a root of an unseen worker: spawns there are short
+  RuntimeCore* runtime = nullptr;  // the owner's; null: a plain thread's nursery
+  std::int32_t plain = 0;          // [NUR-1]
   CountWord count;
   std::exception_ptr first;                           // guarded by scope.lock
   std::vector<std::exception_ptr>* others = nullptr;  // guarded by scope.lock
   Binding* bindings = nullptr;                        // of a par frame: what its jobs see
 };
 
+static_assert(offsetof(NurseryCore, scope) == 0);  // TaskCore::born_in()
+
+// A child that was started without a handle begins [TASK-6]. relaxed: nobody else knows it yet
+inline void fill_child(TaskCore& child) {
+  child.scope = &child.nursery->scope;
+  child.life.store(life_dropped, std::memory_order_relaxed);
+  child.root = nullptr;
+  child.word.take_fresh();
+}
+
 // Waits until every child has ended, running those that are still in the caller's deque on the caller's stack.
 void join_children(NurseryCore& nursery);
-// Runs a child of this nursery that is still at the young end of the caller's deque on the caller's stack. False: there
-// is none, or it must not.
-bool run_own_child(NurseryCore& nursery, FiberCore* self);
-// How far down a stack must not reach when tasks are to run in place on it: half of it must be left. The highest
-// address: they must not at all; or, flat: not without a closer look.
-std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self);
-std::uintptr_t flat_floor(const TaskCore& joiner, const FiberCore& self);
+// Runs children of this nursery that are still at the young end of the caller's deque on the caller's stack, the
+// youngest first. False: there is none, or none may.
+bool run_own_children(NurseryCore& nursery, FiberCore* self);
 // Throws the first failure, with the others beside it.
 [[noreturn]] void throw_failures(NurseryCore& nursery);
 // A child, or the body, has failed: the first failure asks the others to stop.

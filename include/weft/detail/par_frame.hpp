@@ -92,7 +92,7 @@ template <class F, class G>
   job.body = &there;
   par_open(frame, self);
   if (worker->steals) [[likely]] {
-    push_young(worker, Entry(&job, entry_job));
+    push_own(worker, Entry(&job, entry_job));
   } else {
     offer_shared(worker, Entry(&job, entry_job));
   }

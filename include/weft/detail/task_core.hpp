@@ -15,11 +15,16 @@
 //            links into a wheel and a scope's list while its code runs; once it stands in neither and none of its code
 //            is left to run, its result or its exception, which are taken out before they are destroyed. So whatever
 //            may wait finds the room free for the links. The room of a thread's task holds its futex word.
-//   [TASK-5] A record that nobody uses is clean: its word free, no flags, top, strand, bindings or name. Who ends a
+//   [TASK-5] A record that nobody uses is clean: its word free, no flags, top, strand, bindings, name, life, interrupts
+//            or number (who numbers a task too late numbers the next one, which is all right). Who ends a
 //   task
 //            that may have had one of them makes it so; who makes a task need not.
-// Threads: `word`, `life`, `waiters`, `interrupts`, `permit`: any, as each says. The rest: whoever runs it; after its
-// end, whoever saw the end.
+//   [TASK-6] The record of a child that nobody has a handle of holds closure, code, nursery and site. Who begins it
+//   fills
+//            in the rest.
+// Threads: `word`, `life`, `waiters`, `interrupts`, `permit`, `id`: any, as each says. The rest: whoever runs it; after
+// its end, whoever saw the end.
+// Relaxed: a number says nothing of anything else; who fills a record in is its only user.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +42,7 @@
 namespace weft::inline v0::detail {
 
 struct NurseryCore;
+struct WorkerCore;
 struct TaskWaiter;
 struct StrandCore;
 
@@ -51,16 +57,18 @@ struct WaitInfo {
   bool outside = false;                 // something that is no task ends it: a blocking call, a file
 };
 
-enum class TaskOp : std::uint8_t {
-  run,           // the closure; what it returns goes to `out`, or into the room
-  keep_result,   // what went to `out` goes into the room after all
-  drop_closure,  // it will not run
-  drop_result,
+// What can be done with the closure of a record, and with what it returned.
+struct TaskCode {
+  TaskAct* run_out;       // runs it; what it returns goes to `out`, or into the room if it cannot go out
+  TaskAct* run;           // runs it; what it returns goes into the room
+  TaskAct* keep_result;   // what went to `out` goes into the room after all
+  TaskAct* drop_closure;  // it will not run
+  TaskAct* drop_result;
 };
-using TaskCode = void(TaskCore* task, TaskOp op, void* out);
 
-// What a queue entry points at.
-enum EntryKind : unsigned { entry_task = 0, entry_job = 1, entry_strand = 2 };
+// What a queue entry points at. A child: a record of which nothing is filled in but code, room, nursery and site; it
+// was started without a handle, so nobody can ask for more before it begins [TASK-6].
+enum EntryKind : unsigned { entry_task = 0, entry_job = 1, entry_strand = 2, entry_child = 3 };
 
 enum TaskFlag : std::uint16_t {
   task_failed = 1,         // the room holds an exception_ptr
@@ -70,7 +78,7 @@ enum TaskFlag : std::uint16_t {
   task_thread = 32,        // a plain thread's: waking it is a futex wake
   task_observed = 64,      // somebody looked at its outcome
   task_named = 128,        // `name` was copied
-  task_in_place = 512,     // runs on its joiner's stack
+  task_in_place = 512,     // runs on its joiner's stack, and stands out there [PLACE-2]
   task_held = 8192,        // by a handle that its joiner is just using: it cannot be dropped meanwhile
   task_registered = 1024,  // stands in the list of its birth scope [SCP-2]
   task_big_stack = 2048,   // runs on a stack of its own size
@@ -95,38 +103,61 @@ inline CancelReason cancel_in(std::uint32_t life) {
   return static_cast<CancelReason>(life >> life_cancel_shift & 0xff);
 }
 
+// The number of a task, different from that of any other in the process. A child gets its own when it begins on a stack
+// of its own, when it stands out [PLACE-2], or when somebody asks; most never need one. Threads: any.
+class TaskId {
+ public:
+  operator std::uint64_t() const {  // NOLINT(google-explicit-constructor): reads as a number
+    const std::uint64_t known = number_.load(std::memory_order_relaxed);
+    return known != 0 ? known : settle(nullptr);
+  }
+  // By who is about to need it, with a number of that worker's.
+  void settle_by(WorkerCore* worker) const {
+    if (number_.load(std::memory_order_relaxed) == 0) (void)settle(worker);
+  }
+  void operator=(std::uint64_t number) { number_.store(number, std::memory_order_relaxed); }
+  std::uint64_t if_known() const { return number_.load(std::memory_order_relaxed); }  // else 0
+  // Of a record that nobody uses any more.
+  void forget() { number_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::uint64_t settle(WorkerCore* worker) const;
+
+  mutable seam::Atomic<std::uint64_t> number_{0};  // relaxed: a number says nothing of anything else
+};
+
 // Of a task whose code runs [TASK-4].
 struct WaitLinks {
   TimerNode timer;
-  TaskCore* scope_next = nullptr;  // of a record that nobody uses: the next such
+  TaskCore* scope_next = nullptr;  // of a record that nobody uses: its worker's next such
   TaskCore** scope_prev = nullptr;
 };
 
-struct alignas(64) TaskCore : QueueLink {
+struct alignas(64) TaskCore : TaskFront {
   static constexpr std::size_t room_bytes = sizeof(WaitLinks);
   static constexpr std::size_t timer_offset = 128;  // checked where records are made
 
-  // Line 0
+  // Line 0, with what TaskFront has
+  seam::Atomic<std::uint32_t> permit{0};  // task_permit.hpp
+  // What a spawn writes is not side by side: compilers would put it together in a vector first, which takes longer.
   TaskWord word;
-  FiberCore* top = nullptr;  // [TASK-3]
-  TaskCode* code = nullptr;
+  const TaskCode* code = nullptr;
+  FiberCore* top = nullptr;        // [TASK-3]
   NurseryCore* nursery = nullptr;  // that waits for it
-  ScopeCore* scope = nullptr;      // innermost
-  Binding* bindings = nullptr;     // the spawner's, as they were
   seam::Atomic<std::uint32_t> life{0};
   std::uint16_t flags = 0;
   std::uint16_t last_worker = 0;
+  ScopeCore* scope = nullptr;  // innermost
 
   // Line 1
   // The virtual core it runs on; until it starts: its spawner's, if it may run in place there. A guess to who joins it.
   seam::Guessed<FiberCore*> root = nullptr;
   seam::Atomic<TaskWaiter*> waiters{nullptr};
-  seam::Guessed<std::uint64_t> id = 0;
+  TaskId id;
   std::source_location site;
   const char* name = nullptr;
-  seam::Atomic<std::uint32_t> interrupts{0};
-  seam::Atomic<std::uint32_t> permit{0};  // task_permit.hpp
-  const WaitInfo* wait = nullptr;         // what it waits for; valid while it is parked
+  Binding* bindings = nullptr;     // the spawner's, as they were
+  const WaitInfo* wait = nullptr;  // what it waits for; valid while it is parked
   StrandCore* strand = nullptr;
 
   // Line 2
@@ -137,9 +168,11 @@ struct alignas(64) TaskCore : QueueLink {
   seam::Atomic<std::uint16_t> timer_place{0};  // 1 + the worker in whose wheel it stands; 0: in none
   std::uint16_t pinned_to = 0;
   std::uint32_t parked_at = 0;                             // coarse milliseconds
-  ScopeCore* birth = nullptr;                              // the scope it was born into; null: nobody's child
+  ScopeCore* birth = nullptr;                              // of who is no nursery's child; see born_in()
   seam::Atomic<std::int64_t> deadline{seam::no_deadline};  // of the present wait; written before its ticket
 
+  // The scope it was born into; null: a thread's. A nursery begins with its scope.
+  ScopeCore* born_in() const { return nursery != nullptr ? reinterpret_cast<ScopeCore*>(nursery) : birth; }
   // Asked to stop by its handle. relaxed: who must not miss it has run a fence [SCP-2]
   CancelReason own_cancel() const { return cancel_in(life.load(std::memory_order_relaxed)); }
   // Of a thread's task, which has no closure: 1 when queued.
@@ -159,6 +192,9 @@ inline void make_clean(TaskCore& task) {
   task.flags = 0;
   task.top = nullptr;
   task.strand = nullptr;
+  task.life.store(0, std::memory_order_relaxed);
+  task.interrupts.store(0, std::memory_order_relaxed);
+  task.id.forget();
 }
 
 // Surely nobody has asked it to stop [SCP-4]. False tells nothing. relaxed: compared with the process's

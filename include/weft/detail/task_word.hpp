@@ -12,7 +12,7 @@
 //   parking    no                until LEFT: the worker that parks it; after: nobody
 //                                                               the winner of the claim, or the committer
 //   suspended  no                nobody; a signal waits         its supervisor
-//   joining    no                the worker `owner`; a child runs on top of it
+//   joining    no                the child that runs on top of it, and has left the stack at least once
 //   done, cancelled              no stack any more              whoever drops the last interest
 //
 //            enqueue              dequeue                 begin_park
@@ -155,25 +155,29 @@ class TaskWord {
   void take_fresh() {
     static_assert(static_cast<int>(TaskState::free) == 0);
     WEFT_DEBUG(is(TaskState::free), "only a record that nobody uses becomes a new task");
-    word_.store(mine().bits() + static_cast<std::uint64_t>(TaskState::fresh), std::memory_order_relaxed);
+    seam::own_add(word_, static_cast<std::uint64_t>(TaskState::fresh), std::memory_order_relaxed);
   }
   void make_free() { set(TaskState::free, 0, std::memory_order_relaxed); }
-  // running -> free: nobody is left to see that it is done.
-  [[gnu::always_inline]] void end_free() {
-    WEFT_DEBUG(is(TaskState::running), "only a running task ends");
-    set(TaskState::free, 0, std::memory_order_release);
+  // running -> free, of a task that never left the place where start_in_place() put it: nobody is left to see that it
+  // is done.
+  [[gnu::always_inline]] void end_in_place(TaskMoment here) {
+    WEFT_DEBUG(is(TaskState::running) && (mine().bits() & ~TaskMoment::ticket_mask) == here.bits(),
+               "only a running task ends, where it began");
+    static_assert(static_cast<int>(TaskState::free) == 0);
+    seam::own_add(word_, ~here.bits() + 1, std::memory_order_release);
   }
   void suspend() {
     WEFT_SPEC(is(TaskState::running), "only a running task suspends");
     set(TaskState::suspended, 0, std::memory_order_release);
   }
-  // running -> joining while a child runs on its stack.
-  [[gnu::always_inline]] void join_in_place() {
+  // running -> joining: the child that runs on its stack has left it for the first time [PLACE-2].
+  void join_in_place() {
     WEFT_DEBUG(is(TaskState::running), "only a running task joins");
     word_.store(mine().bits() + joining_from_running, std::memory_order_relaxed);
   }
+  bool is_joining() const { return is(TaskState::joining); }
   // And back, on whichever worker it is by then: the moment says running, and the owner.
-  [[gnu::always_inline]] void joined(TaskMoment here) {
+  void joined(TaskMoment here) {
     WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
     word_.store((mine().bits() & TaskMoment::ticket_mask) | here.bits(), std::memory_order_release);
   }
@@ -181,8 +185,12 @@ class TaskWord {
   [[gnu::always_inline]] void start_in_place(TaskMoment here) {
     WEFT_DEBUG(is(TaskState::fresh), "only a new task starts");
     // a fresh word is its ticket and its state
-    word_.store(mine().bits() + (here.bits() - static_cast<std::uint64_t>(TaskState::fresh)),
-                std::memory_order_release);
+    seam::own_add(word_, here.bits() - static_cast<std::uint64_t>(TaskState::fresh), std::memory_order_release);
+  }
+  // The same for a record of which nobody was to know before: free -> running.
+  [[gnu::always_inline]] void begin_in_place(TaskMoment here) {
+    WEFT_DEBUG(is(TaskState::free), "only a record that nobody uses becomes a new task");
+    seam::own_add(word_, here.bits(), std::memory_order_release);
   }
   // fresh: it was never run.
   void finish(bool cancelled) {

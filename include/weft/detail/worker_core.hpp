@@ -45,11 +45,11 @@ struct WorkerCore {
   bool in_place = true;                               // children may run on their joiner's stack
   bool steals = true;                                 // the policy: false puts everything into the shared queue
   bool flat = false;                                  // in_place, and fences are asymmetric: the short way is right
+  bool unseen = true;                                 // the policy steals, and nobody wants to be told of each birth
   TaskMoment running{0};                              // what the word of who runs here says, without its ticket
-  Tally ran_in_place;
-  seam::Atomic<std::uint64_t>* started = nullptr;  // this worker's shard of LiveCount
-  seam::Atomic<std::uint64_t>* finished = nullptr;
+  Tally ran_in_place;                                 // children, from their beginning to their end [PLACE-1]
 
+  static constexpr unsigned most_free = 512;
   void count_tick() { tick += 1; }
 };
 
@@ -85,19 +85,22 @@ std::uint64_t fresh_task_ids(WorkerCore* worker);
 
 [[gnu::always_inline]] inline void give_record(WorkerCore* worker, TaskCore* task) noexcept {
   WEFT_DEBUG(is_clean(*task), "a record goes back as it was");
-  if (worker->free_count >= 512) [[unlikely]]
+  if (worker->free_count >= WorkerCore::most_free) [[unlikely]]
     return give_record_slow(worker, task);
   task->links.scope_next = worker->free_records;
   worker->free_records = task;
   ++worker->free_count;
 }
 
-// To the young end of the deque, where its joiner looks first.
-[[gnu::always_inline]] inline void push_young(WorkerCore* worker, Entry entry) {
-  if (!worker->steals || !worker->deque.push(entry)) [[unlikely]]
+// To the young end of the deque, where its joiner looks first; where the policy steals.
+[[gnu::always_inline]] inline void push_own(WorkerCore* worker, Entry entry) {
+  if (!worker->deque.push(entry)) [[unlikely]]
     return push_shared(worker, entry);
   if (wants_helper(worker)) [[unlikely]]
     wake_searcher(worker);
+}
+[[gnu::always_inline]] inline void push_young(WorkerCore* worker, Entry entry) {
+  worker->steals ? push_own(worker, entry) : push_shared(worker, entry);
 }
 
 }  // namespace weft::inline v0::detail
