@@ -38,10 +38,11 @@ std::string span_text(std::int64_t ns) {
 }
 
 // How a task came to its code and how it waits: the same for all of them.
-bool is_machinery(std::string_view function) {
+bool is_machinery(std::string_view function, std::string_view file) {
+  if (file.ends_with("weft/detail/make_task.hpp")) return true;
   constexpr std::string_view beginnings[] = {
-      "__invoke",    "invoke<",    "std::__invoke", "std::invoke",    "void std::__invoke", "TaskActs<",
-      "run_closure", "run_flatly", "run_with_care", "join_with_care", "join_by_running",
+      "__invoke",  "invoke<",    "std::__invoke", "std::invoke",    "void std::__invoke",
+      "TaskActs<", "run_flatly", "run_with_care", "join_with_care", "join_by_running",
   };
   constexpr std::string_view names[] = {
       "change_to",           "core_loop",         "run_task",         "yield_on",
@@ -307,7 +308,7 @@ class Picture {
     std::vector<ResolvedFrame> frames;
     resolve_address(address, false, frames);
     for (const ResolvedFrame& frame : frames) {
-      if (is_machinery(frame.function)) continue;
+      if (is_machinery(frame.function, frame.file)) continue;
       std::string place = frame.function.empty() ? "??" : frame.function;
       if (!frame.file.empty()) {
         place += " (" + frame.file;

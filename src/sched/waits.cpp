@@ -299,9 +299,17 @@ void Waits::search(std::size_t start, bool certain, std::vector<std::uint8_t>& s
 void Waits::tell_cycle(std::string& text, const std::vector<Step>& path, std::size_t from) const {
   std::size_t first = 0;
   while (path[first].at != from) ++first;
+  // The same from wherever it was found: the oldest of them first.
+  const std::size_t length = path.size() - first;
+  std::size_t oldest = 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (views_[path[first + i].at].id < views_[path[first + oldest].at].id) oldest = i;
   text += "  cycle: ";
-  for (std::size_t i = first; i < path.size(); ++i) text += name_of(views_[path[i].at]) + " -" + path[i].how + "-> ";
-  text += name_of(views_[from]) + "\n";
+  for (std::size_t i = 0; i < length; ++i) {
+    const Step& step = path[first + (oldest + i) % length];
+    text += name_of(views_[step.at]) + " -" + step.how + "-> ";
+  }
+  text += name_of(views_[path[first + oldest].at]) + "\n";
 }
 
 }  // namespace weft::inline v0::detail

@@ -134,7 +134,9 @@ using namespace detail;
 
 std::uint64_t current_task_id() {
   const TaskCore* task = this_task();
-  return task != nullptr ? std::uint64_t{task->id} : 0;
+  if (task == nullptr) return 0;
+  task->id.settle_by(this_worker());
+  return task->id;
 }
 
 std::string_view current_task_name() {
