@@ -4,7 +4,7 @@
 // still stand, as the entry frame's does.
 //
 //   CFA - 8   return address
-//   CFA - 16  caller's rbp   <- rbp, rsp: what the unwinder restores before it jumps to the landing
+//   CFA - 16  nothing   <- rsp: what the unwinder restores before it jumps to the landing; rbp stays the caller's
 #if defined(__x86_64__) && !defined(WEFT_CONTEXT_BOOST)
   .text
   .globl weft_guarded_call
@@ -13,18 +13,15 @@
 weft_guarded_call:
   .cfi_startproc
   .cfi_personality 0x9b, DW.ref.weft_guard_personality
-  pushq %rbp
+  subq $8, %rsp
   .cfi_def_cfa_offset 16
-  .cfi_offset rbp, -16
-  movq %rsp, %rbp
-  .cfi_def_cfa_register rbp
   call *(%rdx)
   xorl %eax, %eax
   .globl weft_guarded_landing
   .hidden weft_guarded_landing
 weft_guarded_landing:
-  popq %rbp
-  .cfi_def_cfa rsp, 8
+  addq $8, %rsp
+  .cfi_def_cfa_offset 8
   ret
   .cfi_endproc
   .size weft_guarded_call, . - weft_guarded_call
