@@ -19,9 +19,8 @@
 //            or number (who numbers a task too late numbers the next one, which is all right). Who ends a
 //   task
 //            that may have had one of them makes it so; who makes a task need not.
-//   [TASK-6] The record of a child that nobody has a handle of holds closure, code, nursery and site. Who begins it
-//   fills
-//            in the rest.
+//   [TASK-6] The record of a child without a handle holds closure, code, nursery and site. Who begins it fills in the
+//            rest.
 // Threads: `word`, `life`, `waiters`, `interrupts`, `permit`, `id`: any, as each says. The rest: whoever runs it; after
 // its end, whoever saw the end.
 // Relaxed: a number says nothing of anything else; who fills a record in is its only user.

@@ -175,7 +175,6 @@ class TaskWord {
     WEFT_DEBUG(is(TaskState::running), "only a running task joins");
     word_.store(mine().bits() + joining_from_running, std::memory_order_relaxed);
   }
-  bool is_joining() const { return is(TaskState::joining); }
   // And back, on whichever worker it is by then: the moment says running, and the owner.
   void joined(TaskMoment here) {
     WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
