@@ -25,6 +25,7 @@
 #include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
 #include "sched/tracer.hpp"
+#include "weft/detail/nursery_core.hpp"
 #include "weft/detail/point.hpp"
 
 namespace weft::inline v0::detail {
@@ -312,7 +313,7 @@ void queue_ready(RuntimeCore& runtime, Worker* worker, TaskCore* task) {
 // Before it is queued: it may begin at once.
 void note_wake(const TaskCore& task) {
   if (task.flags & task_thread) return;
-  RuntimeCore& runtime = *task.root->worker->runtime;
+  RuntimeCore& runtime = *runtime_of(task);
   if (runtime.tracer == nullptr) [[likely]]
     return;
   auto* worker = static_cast<Worker*>(this_worker());
@@ -363,7 +364,7 @@ void make_ready(TaskCore* task, WakeReason) {
     seam::futex_wake(task->futex(), 1);
     return;
   }
-  RuntimeCore& runtime = *task->root->worker->runtime;
+  RuntimeCore& runtime = *runtime_of(*task);
   auto* worker = static_cast<Worker*>(this_worker());
   if (worker != nullptr && worker->runtime == &runtime) [[likely]]
     return queue_ready(runtime, worker, task);
@@ -374,7 +375,7 @@ void make_ready(TaskCore* task, WakeReason) {
 
 bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into) {
   if ((task->flags & (task_pinned | task_thread)) || task->strand != nullptr || runtime.options.migration_check ||
-      task->root->worker->runtime != &runtime) {
+      runtime_of(*task) != &runtime) {
     make_ready(task, WakeReason::data);
     return false;
   }
@@ -390,7 +391,7 @@ void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket) {
   const FiberCore* here = current_core();
   if (worker.steals && here != worker.loop && here->user_destroy == nullptr &&
       !(joiner->flags & (task_pinned | task_thread)) && joiner->strand == nullptr &&
-      joiner->root->worker->runtime == worker.runtime) [[likely]] {
+      runtime_of(*joiner) == worker.runtime) [[likely]] {
     ++worker.counters.wakes;
     if (worker.trace != nullptr) [[unlikely]]
       note(*worker.trace, TraceNote::woken, joiner->id);

@@ -17,6 +17,7 @@
 #include "sched/lock_check.hpp"
 #include "sched/records.hpp"
 #include "sched/scope.hpp"
+#include "sched/thread_worker.hpp"
 #include "sched/virtual_time.hpp"
 #include "weft/fiber.hpp"
 #include "weft/wait.hpp"
@@ -214,6 +215,23 @@ WakeReason park_plain_until(TaskCore& task, FiberCore* self, Raise raise, std::i
 
 namespace {
 
+// Who runs on this worker, and on which root: see thread_worker.hpp. relaxed: the worker's own [LEAVE-2]
+struct Here {
+  [[gnu::always_inline]] explicit Here(const Worker& worker) : root(worker.here.load(std::memory_order_relaxed)) {
+    self = root;
+    if (is_on_stack_of(root)) [[likely]]
+      return;
+    self = current_core();
+    root = self->root;
+  }
+  FiberCore* self;
+  FiberCore* root;
+};
+[[gnu::always_inline]] inline PlainWait plain_wait_on(const Worker& worker) {
+  const Here here(worker);
+  return plain_wait(here.self, here.root);
+}
+
 // Apart, so that the usual way keeps little over the switch.
 [[gnu::noinline]] void ended_otherwise(const ParkSide& side, void* object, WaitNode& node, WakeReason reason) {
   if (reason != WakeReason::closed) {
@@ -227,12 +245,13 @@ namespace {
 
 void park_locked(WaitList& list, seam::SpinLock& lock, void* slot, const ParkSide& side, void* object,
                  const TaskCore* last_seen) {
-  const PlainWait plain = plain_wait();
-  if (plain.task == nullptr || !static_cast<Worker*>(plain.self->root->worker)->plain) [[unlikely]] {
+  Worker* const here = thread_worker();
+  const PlainWait plain = here != nullptr && here->plain ? plain_wait_on(*here) : PlainWait{};
+  if (plain.task == nullptr) [[unlikely]] {
     lock.unlock();
     return side.otherwise(object, slot, WakeReason::none);
   }
-  auto& worker = static_cast<Worker&>(*plain.self->root->worker);
+  Worker& worker = *here;
   TaskCore& task = *plain.task;
   const WaitInfo info{.kind = side.kind, .object = object, .last_seen = last_seen};
   task.wait = &info;
@@ -266,9 +285,7 @@ namespace {
 
 // Plain: on a plain worker, and nothing is asked of its chain.
 template <bool Plain>
-[[gnu::always_inline]] inline void yield_on(FiberCore* self) {
-  auto& worker = static_cast<Worker&>(*self->root->worker);
-  TaskCore* task = self->root->task;
+[[gnu::always_inline]] inline void yield_on(Worker& worker, FiberCore* self, TaskCore* task) {
   ++worker.counters.yields;
   const Entry next = next_of<Plain>(worker);
   if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check &&
@@ -290,7 +307,7 @@ template <bool Plain>
   if (self->root->worker == nullptr) return seam::yield_thread();
   if (self->root->alert.load(std::memory_order_relaxed) & alert_held) [[unlikely]]
     report_held(task);
-  yield_on<false>(self);
+  yield_on<false>(static_cast<Worker&>(*self->root->worker), self, &task);
 }
 
 }  // namespace
@@ -305,20 +322,23 @@ void look_here(const char* kind) {
 
 void yield_task() {
   FiberCore* self = current_core();
-  if (self->root->worker == nullptr) return seam::yield_thread();
-  yield_on<false>(self);
+  FiberCore* root = self->root;
+  if (root->worker == nullptr) return seam::yield_thread();
+  yield_on<false>(static_cast<Worker&>(*root->worker), self, root->task);
 }
 
+// By the worker, not by the stack: see thread_worker.hpp.
 void yield_and_look() {
-  FiberCore* self = current_core();
-  FiberCore* root = self->root;
-  if (root->worker != nullptr && static_cast<Worker*>(root->worker)->plain &&
-      root->alert.load(std::memory_order_relaxed) == 0 && !(self->above() & above_bound)) [[likely]] {
-    TaskCore& task = *root->task;
+  Worker* worker = thread_worker();
+  if (worker == nullptr || !worker->plain) [[unlikely]]
+    return yield_slow(current_core());
+  const Here here(*worker);
+  if (here.root->alert.load(std::memory_order_relaxed) == 0 && !(here.self->above() & above_bound)) [[likely]] {
+    TaskCore& task = *here.root->task;
     if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task, *task.scope)) [[likely]]
-      return yield_on<true>(self);
+      return yield_on<true>(*worker, here.self, &task);
   }
-  yield_slow(self);
+  yield_slow(here.self);
 }
 
 WaitEnd sleep_until_ns(std::int64_t deadline, Raise raise) {

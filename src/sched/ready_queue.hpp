@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "sched/owner_lock.hpp"
 #include "sched/warm.hpp"
@@ -79,9 +80,11 @@ class ReadyQueue {
     lock_.unlock_owner();
     return entry;
   }
-  void append(Chain& chain) {
+  // So many, in one step.
+  void append(Chain&& chain, std::size_t count) {
     lock<false>();
-    while (const Entry entry = chain.pop_front()) append(entry);
+    fifo_.append(std::move(chain));
+    waiting_ += count;
     lock_.unlock_owner();
   }
 

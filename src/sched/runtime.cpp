@@ -28,6 +28,7 @@
 #include "sched/scope.hpp"
 #include "sched/search.hpp"
 #include "sched/sysmon.hpp"
+#include "sched/thread_worker.hpp"
 #include "sched/task_end.hpp"
 #include "sched/tracer.hpp"
 #include "weft/deadlock.hpp"
@@ -66,6 +67,7 @@ class AsWorker {
     previous_task_ = root_->task;
     root_->task = nullptr;
     root_->worker = &worker;
+    set_thread_worker(&worker);
     worker.loop = current_core();  // not always the root: a fiber may call run
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
@@ -91,6 +93,7 @@ class AsWorker {
     worker_.carrier->interrupts = nullptr;
     give_all_records(&worker_);
     root_->worker = nullptr;
+    set_thread_worker(nullptr);
     root_->task = previous_task_;
     ++worker_.counters.entered[static_cast<unsigned>(WorkerState::dead)];
     worker_.state.store(WorkerState::dead, std::memory_order_release);  // the place may be taken again

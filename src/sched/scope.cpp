@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <typeinfo>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/text_writer.hpp"
@@ -17,6 +18,7 @@
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
 #include "sched/virtual_time.hpp"
+#include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0 {
 
@@ -66,23 +68,40 @@ CancelView requested_from(ScopeCore* scope, const TaskCore* task) {
 }
 
 // Ends the wait of each task it is given, and keeps those that are to be queued: without memory, since a claimed task
-// that cannot be kept would be lost.
+// that cannot be kept would be lost. What will stand in this worker's own queue is made ready on the spot, while its
+// record is at hand: of a million tasks each comes into the cache once.
 class CancelWakes {
  public:
   // Under the lock of its scope.
   void operator()(TaskCore& task) {
     const TaskMoment now = task.word.look();
     if (now.state() != TaskState::parking) return;
-    if (task.word.wake(now.ticket(), WakeReason::cancel) == TaskWord::Wake::queue_it)
-      claimed_.push_back(Entry(&task, entry_task));
+    if (task.word.wake(now.ticket(), WakeReason::cancel) != TaskWord::Wake::queue_it) return;
+    if (!stays_here(task)) return claimed_.push_back(Entry(&task, entry_task));
+    task.word.make_runnable();
+    ready_.push_back(Entry(&task, entry_task));
+    ++ready_count_;
   }
   // After it.
   void queue_all() {
+    if (ready_count_ != 0) {
+      worker_->counters.wakes += ready_count_;
+      worker_->ready.append(std::move(ready_), std::exchange(ready_count_, 0));
+    }
     while (const Entry entry = claimed_.pop_front()) make_ready(entry.as<TaskCore>(), WakeReason::cancel);
   }
 
  private:
-  Chain claimed_;  // ours alone: claimed, delivered and left
+  // As make_ready would do, and nobody wants to be told.
+  bool stays_here(const TaskCore& task) const {
+    return worker_ != nullptr && worker_->plain && !(task.flags & (task_pinned | task_thread)) &&
+           task.strand == nullptr && runtime_of(task) == worker_->runtime;
+  }
+
+  Worker* const worker_ = static_cast<Worker*>(this_worker());
+  Chain claimed_;  // ours alone, both: claimed, delivered and left
+  Chain ready_;
+  std::size_t ready_count_ = 0;
 };
 
 }  // namespace

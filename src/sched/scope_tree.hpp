@@ -69,7 +69,13 @@ struct ScopeTree {
     Scope* at = &top;  // its lock is held, and those of all above it up to `top`
     for (;;) {
       if (at->owner != nullptr) visit(*at->owner);
-      for (auto* task = at->tasks; task != nullptr; task = task->links.scope_next) visit(*task);
+      for (auto* task = at->tasks; task != nullptr;) {
+        auto* next = task->links.scope_next;
+        __builtin_prefetch(next, 1);         // its word and
+        __builtin_prefetch(&next->links, 1); // who comes after it, while this one is visited
+        visit(*task);
+        task = next;
+      }
       Scope* next = first_open(at->children);
       while (next == nullptr) {
         if (at == &top) return;

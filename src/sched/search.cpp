@@ -134,7 +134,7 @@ class Search {
     if (count == 0) return {};
     worker_.counters.ready_steals += count;
     const Entry first = taken.pop_front();
-    if (count > 1) worker_.ready.append(taken);
+    if (count > 1) worker_.ready.append(std::move(taken), count - 1);
     return first;
   }
 
@@ -157,7 +157,7 @@ void leave_search(Worker& worker) {
 
 void queue_woken(Worker& worker, Chain& woken, std::size_t count) {
   if (worker.steals) {
-    worker.ready.append(woken);
+    worker.ready.append(std::move(woken), count);
   } else {
     while (const Entry entry = woken.pop_front()) worker.runtime->global.push(entry);
   }

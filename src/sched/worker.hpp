@@ -101,7 +101,7 @@ struct Worker : WorkerCore {
   seam::Guessed<std::uint64_t> picks = 0;  // calls of next_local
   seam::Atomic<std::uint64_t> look_mask{usual_look_mask};  // at picks with none of these bits a full look is due
   seam::Atomic<std::int64_t> now{0};                       // coarse, refreshed at every full look
-  seam::Atomic<const FiberCore*> here{nullptr};            // the root on whose stack it is [LEAVE-2]; null: its own
+  seam::Atomic<FiberCore*> here{nullptr};                  // the root on whose stack it is [LEAVE-2]; null: its own
   FiberCore* loop = nullptr;
   ThreadEh* thread_eh = nullptr;
   Carrier* carrier = nullptr;

@@ -141,9 +141,10 @@ void spawn_apart(NurseryCore& nursery, TaskCore* task) {
     refuse_child(task,
                  "spawn in a nursery that has ended, or that is not around the task that spawns: a child is spawned by "
                  "the body, by another child or what that spawned, or by a thread for which the body waits");
+  // Not by way of the owner, which may be moving to another worker just now.
+  RuntimeCore* runtime = nursery.runtime;
   auto* worker = static_cast<Worker*>(this_worker());
-  // From a thread outside: not by way of the owner, which may be moving to another worker just now.
-  RuntimeCore* runtime = worker != nullptr ? worker->runtime : nursery.runtime;
+  if (worker != nullptr && worker->runtime != runtime) worker = nullptr;  // of another runtime: a thread outside
   if (runtime == nullptr)
     refuse_child(task,
                  "spawn in a nursery of a plain thread: nobody would run the child; open the nursery inside weft::run");

@@ -140,7 +140,7 @@ struct alignas(64) TaskCore : TaskFront {
   seam::Atomic<std::uint32_t> permit{0};  // task_permit.hpp
   // What a spawn writes is not side by side: compilers would put it together in a vector first, which takes longer.
   TaskWord word;
-  const TaskCode* code = nullptr;
+  StrandCore* strand = nullptr;
   FiberCore* top = nullptr;        // [TASK-3]
   NurseryCore* nursery = nullptr;  // that waits for it
   seam::Atomic<std::uint32_t> life{0};
@@ -157,7 +157,7 @@ struct alignas(64) TaskCore : TaskFront {
   const char* name = nullptr;
   Binding* bindings = nullptr;     // the spawner's, as they were
   const WaitInfo* wait = nullptr;  // what it waits for; valid while it is parked
-  StrandCore* strand = nullptr;
+  const TaskCode* code = nullptr;
 
   // Line 2
   union {

@@ -104,9 +104,7 @@ struct PlainWait {
   FiberCore* self = nullptr;
   TaskCore* task = nullptr;  // null: it is not plain
 };
-[[gnu::always_inline]] inline PlainWait plain_wait() {
-  FiberCore* self = current_core();
-  const FiberCore* root = self->root;
+[[gnu::always_inline]] inline PlainWait plain_wait(FiberCore* self, const FiberCore* root) {
   TaskCore* task = root->task;
   // relaxed: an alert is raised where it matters. Who is asked to stop finds out once it is PARKING.
   if (task == nullptr || root->alert.load(std::memory_order_relaxed) != 0 ||
@@ -114,6 +112,10 @@ struct PlainWait {
       task->scope->deadline_within != seam::no_deadline) [[unlikely]]
     return {};
   return {self, task};
+}
+[[gnu::always_inline]] inline PlainWait plain_wait() {
+  FiberCore* self = current_core();
+  return plain_wait(self, self->root);
 }
 // Parks; the word is PARKING.
 WakeReason park_plain(TaskCore& task, FiberCore* self, Raise raise);
