@@ -2,7 +2,7 @@
 """Writes a header with broken copies of real headers, as verify/mutants.txt lists them.
 
 Each mutant lives in its own namespace, weft::detail::mutants::NAME (or weft::seam::mutants::NAME), together with the
-src/ headers that the broken one includes, and has a struct Kit that names its exported classes. It is there for who defines
+src/ headers that the broken one includes (HEADER!: alone, so that it works on the real types), and has a struct Kit that names its exported classes. It is there for who defines
 WEFT_MUTANT_NAME (cmake/WeftVerify.cmake does, for the scenarios that name it): all of them are seventy thousand lines. A patch whose original text is not found exactly once is
 an error: the code moved, and the mutant has to follow."""
 
@@ -27,8 +27,10 @@ def read_table(path):
             if not exports:
                 sys.exit(f"{where}: a mutant exports at least one class")
             header, _, user = header.partition("@")  # broken header, and the one that is wanted if it only includes it
+            alone = header.endswith("!")
+            header = header.removesuffix("!")
             current = {"name": name, "header": header, "root": user or header, "exports": exports, "patches": [],
-                       "where": where}
+                       "alone": alone, "where": where}
             mutants.append(current)
         elif line[0] in "-+" and current is not None:
             patches = current["patches"]
@@ -66,7 +68,7 @@ def bundle(root, mutant):
         body = []
         for line in text.splitlines():
             include = re.match(r'#include ([<"])(.*)[>"]', line)
-            ours = include and include[1] == '"' and include[2] not in SHARED
+            ours = include and include[1] == '"' and include[2] not in SHARED and not mutant["alone"]
             if ours and ((source / include[2]).exists() or VISIBLE.match(include[2])):
                 add(include[2])
             elif include:

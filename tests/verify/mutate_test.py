@@ -44,6 +44,14 @@ class MutateTest(unittest.TestCase):
         self.assertIn("#include <vector>", text)
         self.assertIn("below.hpp", (root / "d").read_text())
 
+    def test_a_header_alone_works_on_the_real_ones_below(self):
+        done, text, root = self.run_tool("mutant thrice base/thing.hpp! Below\n- return 2   * x;\n+ return 3 * x;\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("return 3 * x;", text)
+        self.assertNotIn("struct Below {};", text)
+        self.assertIn('#include "base/below.hpp"', text)
+        self.assertEqual(text.count("namespace weft::inline v0::detail::mutants::thrice {"), 2)
+
     def test_a_patch_that_does_not_fit_is_named(self):
         done, text, _ = self.run_tool("mutant gone base/thing.hpp Below\n- return 4 * x;\n+ return 3 * x;\n")
         self.assertNotEqual(done.returncode, 0)

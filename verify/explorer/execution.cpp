@@ -127,6 +127,7 @@ void Execution::run(const Scenario& scenario, Strategy& strategy) {
     fail(Verdict::exception, std::string("the set-up threw: ") + error.what());
   }
   current_ = nullptr;
+  for (auto& undo : world->undos_) undo();
   if (verdict_ == Verdict::passed) {
     for (std::size_t i = 0; i < live_; ++i) threads_[i]->body = nullptr;
   } else {

@@ -27,6 +27,8 @@ class World {
   }
   // Runs after all threads have finished; several run in the order given.
   void finally(std::function<void()> check) { finals_.push_back(std::move(check)); }
+  // Runs when the execution is over, however it went: for what lies outside of the world.
+  void at_end(std::function<void()> undo) { undos_.push_back(std::move(undo)); }
   // Shown in traces as "name" or, for something inside it, "name+offset".
   template <class T>
   void name(const T& object, std::string label) {
@@ -56,6 +58,7 @@ class World {
   std::vector<std::shared_ptr<void>> owned_;
   std::vector<Body> threads_;
   std::vector<std::function<void()>> finals_;
+  std::vector<std::function<void()>> undos_;
   std::vector<Name> names_;
 };
 
