@@ -32,7 +32,7 @@ const Area areas[] = {
     {"inbox", scheduler, {"inbox", "late_push"}},
     {"park and wake", scheduler, {"park", "park_orders", "permit", "unpark"}},
     {"idle", scheduler, {"idle", "pace", "poller"}},
-    {"in-place join", scheduler, {"in_place"}},
+    {"in-place join", scheduler, {"in_place", "stand_out", "task_id"}},
     {"nursery and join", scheduler, {"nursery", "join"}},
     {"scope", scheduler, {"scope"}},
     {"timers", scheduler, {"timer"}},
@@ -41,7 +41,7 @@ const Area areas[] = {
     {"select", waiting, {"select", "select_history", "select_join"}},
     {"sync", waiting, {"mutex", "rw_mutex", "cond_var", "semaphore", "gate", "once"}},
     {"future", waiting, {"future"}},
-    {"fiber and signal", beside, {"claim", "registry", "interrupt"}},
+    {"fiber and signal", beside, {"claim", "registry", "interrupt", "interrupt_task"}},
     {"locks and traces", beside, {"locks", "owner_lock", "trace_ring"}},
     {"io", beside, {"uring", "io_descriptor", "blocking_pool"}},
 };

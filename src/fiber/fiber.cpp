@@ -13,6 +13,7 @@
 #include "fiber/chain.hpp"
 #include "fiber/fp_words.hpp"
 #include "fiber/options.hpp"
+#include "fiber/own_interrupts.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -162,32 +163,6 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
   return false;
 }
 
-// Interrupter adds to the count, then sets the alert. So the alert is taken down first and put up again if more came.
-// In somebody's place it may be his.
-void lower_alert(FiberCore* root) {
-  root->alert.fetch_and(~std::uint32_t{alert_interrupt}, std::memory_order_seq_cst);
-  const bool in_place = root->base != nullptr && root->task != root->base;
-  if (in_place ? root->carrier->interrupted_in_place(*root) : root->interrupts().load(std::memory_order_seq_cst) != 0)
-    root->alert.fetch_or(alert_interrupt, std::memory_order_relaxed);
-}
-
-bool take_interrupt(FiberCore* root) {
-  seam::Atomic<std::uint32_t>& count = root->interrupts();
-  std::uint32_t pending = count.load(std::memory_order_relaxed);
-  while (pending != 0 &&
-         !count.compare_exchange_weak(pending, pending - 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-  }
-  if (pending <= 1) lower_alert(root);
-  return pending != 0;
-}
-
-// An alert without interrupts is left behind by one that was taken before its Interrupter had come to the alert.
-bool interrupted(FiberCore* root) {
-  if (root->interrupts().load(std::memory_order_relaxed) != 0) return true;
-  if (root->alert.load(std::memory_order_relaxed) & alert_interrupt) lower_alert(root);
-  return false;
-}
-
 // May an interrupt be raised here, if one is pending? Not across a nursery, timeout or shield that is open between here
 // and who would catch it: the task would be left suspended inside it. It stays pending until that is closed.
 bool may_be_interrupted(const FiberCore* self) {
@@ -204,13 +179,13 @@ bool may_be_interrupted(const FiberCore* self) {
 // one that nobody catches, too: that is an error. The runtime's are for who catches them [INT-1].
 bool take_interrupt_here(const FiberCore* self, bool at_checkpoint) {
   FiberCore* root = self->root;
-  const bool own = interrupted(root);
+  const bool own = OwnInterrupts::pending(root);
   const bool shared = (root->alert.load(std::memory_order_relaxed) & alert_runtime) && root->listens_to->pending(*root);
   if (!own && !shared) [[likely]]
     return false;
   const bool caught = has_catcher(self, sig::interrupt);
   if (!(caught || (own && at_checkpoint)) || !may_be_interrupted(self)) return false;
-  return (own && take_interrupt(root)) || (shared && caught && root->listens_to->take());
+  return (own && OwnInterrupts::take(root)) || (shared && caught && root->listens_to->take());
 }
 
 // make_exception_ptr wants a copy; a payload has none.

@@ -17,6 +17,7 @@
 #include "sched/join_list.hpp"
 #include "sched/park.hpp"
 #include "sched/scope.hpp"
+#include "sched/standing.hpp"
 #include "sched/task_end.hpp"
 #include "sched/waiters.hpp"
 #include "weft/detail/nursery_core.hpp"
@@ -281,31 +282,14 @@ template <Young young>
   return join_with_care<young>(task);
 }
 
-// On its joiner's stack there is one root for both. The nursery lives as long as the child does.
-bool runs_in_place(const TaskCore& task) {
-  return task.nursery != nullptr && task.nursery->owner->root == task.root;
-}
-
 }  // namespace
 
 void stand_out(TaskCore& task) {
-  TaskCore* child = &task;
-  while (runs_in_place(*child) && !(child->flags & task_in_place)) {
-    auto& worker = static_cast<Worker&>(*child->root->worker);
-    ++worker.counters.stood_out;
-    count_begun(worker, *child);
-    child->id.settle_by(&worker);
-    child->flags |= task_in_place;
-    child = child->nursery->owner;
-    child->word.join_in_place();
-  }
+  Standing::stand_out(task);
 }
 
 bool is_interrupted_in_place(const FiberCore& root) {
-  for (const TaskCore* task = root.task;; task = task->nursery->owner) {
-    if (task->interrupts.load(std::memory_order_seq_cst) != 0) return true;
-    if (task == root.base) return false;
-  }
+  return Standing::is_interrupted(root);
 }
 
 std::uintptr_t in_place_floor(const TaskCore& joiner, const FiberCore& self) {

@@ -187,9 +187,7 @@ std::uint64_t fresh_task_ids(WorkerCore* worker) {
 }
 
 std::uint64_t TaskId::settle(WorkerCore* worker) const {
-  std::uint64_t known = 0;
-  const std::uint64_t mine = worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr);
-  return number_.compare_exchange_strong(known, mine, std::memory_order_relaxed) ? mine : known;
+  return offer(worker != nullptr ? task_id_for(worker) : fresh_task_ids(nullptr));
 }
 
 namespace {

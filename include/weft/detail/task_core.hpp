@@ -116,6 +116,11 @@ class TaskId {
   }
   void operator=(std::uint64_t number) { number_.store(number, std::memory_order_relaxed); }
   std::uint64_t if_known() const { return number_.load(std::memory_order_relaxed); }  // else 0
+  // The first number that is offered stays, and is everybody's answer.
+  std::uint64_t offer(std::uint64_t mine) const {
+    std::uint64_t known = 0;
+    return number_.compare_exchange_strong(known, mine, std::memory_order_relaxed) ? mine : known;
+  }
   // Of a record that nobody uses any more.
   void forget() { number_.store(0, std::memory_order_relaxed); }
 
