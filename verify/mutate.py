@@ -2,7 +2,7 @@
 """Writes a header with broken copies of real headers, as verify/mutants.txt lists them.
 
 Each mutant lives in its own namespace, weft::detail::mutants::NAME (or weft::seam::mutants::NAME), together with the
-src/ headers that the broken one includes (HEADER!: alone, so that it works on the real types), and has a struct Kit that names its exported classes. It is there for who defines
+src/ headers that the broken one includes (HEADER!: alone, on the real types), and has a struct Kit that names its exported classes. It is there for who defines
 WEFT_MUTANT_NAME (cmake/WeftVerify.cmake does, for the scenarios that name it): all of them are seventy thousand lines. A patch whose original text is not found exactly once is
 an error: the code moved, and the mutant has to follow."""
 
@@ -94,9 +94,10 @@ def main():
     for mutant in read_table(arguments.table):
         outer, parts, used = bundle(arguments.root, mutant)
         read.update(used)
-        includes += [line for line in outer if line not in includes]
+        near = outer if mutant["alone"] else []  # real ones of upper floors: only for who names the mutant
+        includes += [line for line in outer if line not in includes and not near]
         kit = "".join(f"  using {name} = {mutant['name']}::{name};\n" for name in mutant["exports"])
-        texts.append(f"#ifdef WEFT_MUTANT_{mutant['name']}\n" + "\n".join(parts) +
+        texts.append(f"#ifdef WEFT_MUTANT_{mutant['name']}\n" + "\n".join(near + parts) +
                      f"\nnamespace weft::inline v0::{mutant['space']}::mutants::{mutant['name']} {{\n"
                      f"struct Kit {{\n{kit}}};\n}}\n#endif\n")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -72,6 +72,7 @@ void interrupt(detail::TaskCore& task, int times) {
 template <class Stage>
 void check_over(Stage& stage) {
   check(stage.held.task.interrupts.load() == 0 && stage.joiner.interrupts.load() == 0, "taken too few");
+  check(stage.held.task.word.look().state() == detail::TaskState::done, "given back under its handle");
   check(stage.runtime.live.none_alive(), "begun and ended are not the same");
 }
 
@@ -103,6 +104,9 @@ const Register b{{.name = "interrupt: a child that begins in place, store buffer
                   .run = by_one<Real, 1, 0, false>,
                   .delays = 1,
                   .asymmetric = true}};
+const Register e{{.name = "interrupt: a child that begins in place, store buffers and real fences [INT-4]",
+                  .run = by_one<Real, 1, 0, false>,
+                  .delays = 1}};
 const Register c{{.name = "interrupt: a joiner, then its child in place [INT-4]", .run = by_one<Real, 1, 1, true>}};
 const Register d{{.name = "interrupt: a joiner and its child in place, by two [INT-4]", .run = by_two<Real>}};
 

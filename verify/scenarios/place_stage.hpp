@@ -4,7 +4,8 @@
 // of a nursery's end, stand_out, the ends with care, and end_task. Written here is what needs a switch of stacks: to
 // park, to go on elsewhere, and to begin a child on a stack of its own (run_task).
 // Threads: one logical thread is the stack and whoever runs it, worker 0 first, then worker 2: the fiber floor's idea
-// of this thread is its, and no other's. Worker 1 is the thief's.
+// of this thread is its, and no other's. Worker 1 is the thief's. Worker 0 is busy with something else until the stack
+// is left by worker 2: what it had is there to be stolen.
 #include <array>
 #include <cstdint>
 
@@ -33,7 +34,7 @@ struct PlaceStage {
     Child(World& world, PlaceStage& on, int n)
         : stage(on), number(n), task(world.make<Task>("child")), result(world.make<Plain<int>>("result", 0)) {
       task.code = &code;
-      task.root = &stage.root;  // of who had the record before
+      task.root = number == 0 ? &stage.root : &stage.elsewhere;  // of who had the record before
       ::new (task.room) Child*(this);
     }
     PlaceStage& stage;
@@ -127,8 +128,8 @@ struct PlaceStage {
   // Whoever runs next on this worker, then who goes on with the stack.
   void sleep(Task& task) {
     if (task.word.leave() == Word::Queue::you) enqueue(task);
-    auto& here = static_cast<detail::Worker&>(*root.worker);
-    while (const detail::Entry entry = here.deque.pop()) run_elsewhere(here, entry);
+    if (root.worker != &worker(0))
+      while (const detail::Entry entry = worker(0).deque.pop()) run_elsewhere(worker(0), entry);
     while (queued.exchange(0, std::memory_order_acquire) == 0) seam::futex_wait(queued, 0, seam::no_deadline);
     go_on_as(2);
     (void)task.word.run_on(3);
@@ -191,6 +192,13 @@ struct PlaceStage {
     if (parked.load(std::memory_order_relaxed) == nullptr) parked.store(&joiner, std::memory_order_release);
   }
 
+  // Of a child that nobody had a handle of [TASK-5].
+  static void check_clean(const Task& task) {
+    check(task.word.look().state() == State::free && detail::is_clean(task) && task.life.load() == 0 &&
+              task.id.if_known() == 0,
+          "the record of a child was not given back as it was");
+  }
+
   // What a child does. Once.
   virtual void body(Child& child) = 0;
 
@@ -220,7 +228,11 @@ struct PlaceStage {
     Child& child = **std::launder(reinterpret_cast<Child**>(task->room));
     check(child.result.read() == 0, "run twice");
     check(task->scope == &task->nursery->scope, "it runs in no scope");
-    check(task->word.look().state() == State::running, "its code runs, and it does not");
+    const bool in_place = child.stage.root.task == task;
+    const detail::TaskMoment now = task->word.look();
+    check(now.state() == State::running, "its code runs, and it does not");
+    check(in_place == (task->root == &child.stage.root), "its root is another's");
+    check(!in_place || now.owner() == child.stage.root.worker->index + 1, "in place of a joiner who is elsewhere");
     child.result.write(1);
     child.stage.body(child);
   }

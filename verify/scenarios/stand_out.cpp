@@ -48,6 +48,8 @@ void look_for_life(Stage& stage) {
 template <class Stage>
 void check_over(Stage& stage) {
   check(stage.older.result.read() == 1 && stage.younger.result.read() == 1, "a child did not run");
+  stage.check_clean(stage.older.task);
+  stage.check_clean(stage.younger.task);
   check(stage.nursery.count.none_left(stage.nursery.plain), "a child was not counted down");
   check(stage.runtime.live.none_alive(), "begun and ended are not the same");
 }
