@@ -56,7 +56,6 @@ void check_over(Stage& stage) {
 
 enum class Also { nothing, reader };
 
-// In one thread: a thief, then the waker. Each steals at most one.
 template <class Kit, bool parks, Also also>
 void two_children(World& world) {
   auto stage = std::make_shared<TwoChildren<Kit, parks>>(world);
@@ -109,6 +108,27 @@ void nested(World& world) {
   });
 }
 
+// The youngest in the deque is a child of the nursery around the one that is joined: the loop puts it back.
+void put_back(World& world) {
+  auto stage = std::make_shared<TwoChildren<RealPlace, false>>(world);
+  auto& inner = world.make<detail::NurseryCore>("inner nursery");
+  world.thread("joiner", [stage, &inner] {
+    stage->open(inner, stage->joiner);
+    stage->start(inner, stage->older);
+    stage->start(stage->nursery, stage->younger);
+    stage->join(inner);
+    stage->join(stage->nursery);
+    stage->end();
+  });
+  world.thread("thief", [stage] {
+    while (!stage->steal()) seam::pause();
+  });
+  world.finally([stage, &inner] {
+    check_over(*stage);
+    check(inner.count.none_left(inner.plain), "a child of the inner nursery was not counted down");
+  });
+}
+
 const Register a{{.name = "stand out: two children, calls but for whom a thief takes [PLACE-1] [TASK-6]",
                   .run = two_children<RealPlace, false, Also::nothing>}};
 const Register b{{.name = "stand out: a child parks in place, a thief, a waker [PLACE-2]",
@@ -116,6 +136,7 @@ const Register b{{.name = "stand out: a child parks in place, a thief, a waker [
 const Register c{{.name = "stand out: who lives while children are calls, and stolen [LIVE-1]",
                   .run = two_children<RealPlace, false, Also::reader>}};
 const Register d{{.name = "stand out: a child's child parks in place [PLACE-2] [LIVE-1]", .run = nested<RealPlace>}};
+const Register e{{.name = "stand out: a child of the nursery around it is put back [HA4.8]", .run = put_back}};
 
 template <class Broken>
 constexpr auto broken_stand = nested<StandsOut<typename Broken::Standing>>;
