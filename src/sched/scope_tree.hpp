@@ -71,8 +71,8 @@ struct ScopeTree {
       if (at->owner != nullptr) visit(*at->owner);
       for (auto* task = at->tasks; task != nullptr;) {
         auto* next = task->links.scope_next;
-        __builtin_prefetch(next, 1);         // its word and
-        __builtin_prefetch(&next->links, 1); // who comes after it, while this one is visited
+        __builtin_prefetch(next, 1);          // its word and
+        __builtin_prefetch(&next->links, 1);  // who comes after it, while this one is visited
         visit(*task);
         task = next;
       }

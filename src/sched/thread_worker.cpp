@@ -3,8 +3,8 @@
 
 extern "C" {
 // By its name alone, in thread_worker().
-[[gnu::used, gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] constinit thread_local void*
-    weft_thread_worker = nullptr;
+[[gnu::used, gnu::visibility("hidden"),
+  gnu::tls_model("initial-exec")]] constinit thread_local void* weft_thread_worker = nullptr;
 }
 
 namespace weft::inline v0::detail {

@@ -10,8 +10,8 @@
 //   [TW-2] Read by an instruction that names the thread pointer, each time anew: no address of it is ever in a
 //          register, so no compiler can keep one over a switch. What was read is good until the next switch.
 // Threads: any, each for itself.
-// Rejected: a plain thread_local (compilers keep its address, [TW-2]); a call to read it (as much as the four steps); to
-// take it for who runs here without asking the stack pointer: inner fibers, see Worker::here.
+// Rejected: a plain thread_local (compilers keep its address, [TW-2]); a call to read it (as much as the four steps);
+// to take it for who runs here without asking the stack pointer: inner fibers, see Worker::here.
 #pragma once
 
 #include "weft/detail/seam.hpp"
