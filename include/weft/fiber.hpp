@@ -261,7 +261,8 @@ const Event& propagate(Fiber& child);
 Fiber current_fiber();
 bool in_fiber();
 
-// A place where a pending interrupt is taken; costs a load and a branch.
+// A place where a pending interrupt is taken; costs a load and a branch. None is, here or elsewhere, while a stack of
+// the chain unwinds or a cleanup runs, unless a fiber inside of that catches it: it stays pending.
 void checkpoint();
 
 // Interrupts the task that made it, or whatever runs on the plain thread that did: each call raises one interrupt

@@ -5,7 +5,8 @@
 //   weft::shield([&] { flush(); });                       // nothing from outside reaches into it
 //
 // Level-triggered: once a scope has been asked to stop, every suspension point inside raises Cancelled until the scope
-// is left. A scope swallows only its own Cancelled. While a stack unwinds nothing is raised.
+// is left. A scope swallows only its own Cancelled. While a stack unwinds nothing is raised, and the cleanup of a defer
+// or with (sugar.hpp) is a shield.
 #pragma once
 
 #include <chrono>

@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "weft/detail/cleanup.hpp"
 #include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/generator.hpp"
@@ -122,14 +123,19 @@ auto try_(F&& body, H&& handler) {
 }
 
 // Runs body, then cleanup, whether body returned or ended by an error or by user0-4, which then goes on with its
-// original trace. A body that is killed takes its destructors with it, not its cleanup.
+// original trace. A body that is killed takes its destructors with it, not its cleanup. The cleanup is shielded: it may
+// wait although the task is cancelled, and what comes from outside meanwhile (a cancellation, a deadline, interrupts)
+// is raised at the next point after it. One that might not end takes a timeout() inside.
 template <class C, class F>
 auto defer(C&& cleanup, F&& body) {
   using R = std::invoke_result_t<F&>;
   std::optional<detail::Kept<R>> result;
   detail::ScopedFiber fiber([&] { detail::run_into<R>(result, body); }, detail::defer_mask);
   const bool ok = fiber.resume().ok();
-  cleanup();
+  {
+    const detail::Cleanup shield;
+    cleanup();
+  }
   if (!ok) {
     Fiber handle = fiber.handle();
     propagate(handle);
@@ -137,7 +143,8 @@ auto defer(C&& cleanup, F&& body) {
   return detail::result_of<R>(result);
 }
 
-// Makes resource, runs body(resource), and closes it however body ended: destroy(resource), or resource.close().
+// Makes resource, runs body(resource), and closes it however body ended: destroy(resource), or resource.close(), as the
+// cleanup of a defer.
 template <class T, class F, class D>
 auto with(T resource, F&& body, D&& destroy) {
   return defer([&] { destroy(resource); }, [&] { return body(resource); });

@@ -38,6 +38,9 @@ struct Carrier {
   RuntimeInterrupts* interrupts = nullptr;  // of the runtime whose worker this thread is
   // And whether one is pending for any of the tasks that run on the stack of a root, in each other's place.
   bool (*interrupted_in_place)(const FiberCore& root) = nullptr;
+  // The shield of a cleanup for the task that runs on a root, as a scope in this room. Known wherever there is a task.
+  void (*open_shield)(const FiberCore& root, void* room) = nullptr;
+  void (*close_shield)(void* room) = nullptr;
 };
 
 std::uint64_t fresh_id_block(Carrier& carrier);

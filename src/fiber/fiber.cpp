@@ -14,6 +14,7 @@
 #include "fiber/fp_words.hpp"
 #include "fiber/options.hpp"
 #include "fiber/own_interrupts.hpp"
+#include "weft/detail/cleanup.hpp"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -125,8 +126,10 @@ Held claim_fiber(FiberCore* self, FiberCore* fiber) {
 void adopt_chain(FiberCore* self, FiberCore* fiber) {
   Place place = self->place;
   for (FiberCore* f = fiber; f != nullptr; f = f->child) {
-    place = (place + place_one_deeper) | f->catches;
     f->root = self->root;
+    if (f->catches & above_aside) [[unlikely]]
+      take_up_cleanups(f);
+    place = (place + place_one_deeper) | f->catches;
     f->place = place;
   }
   if (place & above_fp) self->root->alert.fetch_or(alert_fp, std::memory_order_relaxed);
@@ -163,17 +166,27 @@ bool has_catcher(const FiberCore* fiber, SignalSet bits) {
   return false;
 }
 
-// May an interrupt be raised here, if one is pending? Not across a nursery, timeout or shield that is open between here
-// and who would catch it: the task would be left suspended inside it. It stays pending until that is closed.
+bool has_exception(const FiberCore* self, const FiberCore* fiber) {
+  return (fiber == self ? self->root->thread_eh->uncaught : fiber->eh.uncaught) != 0;
+}
+
+}  // namespace
+
+// Not across a stack that unwinds or is to, or a cleanup, even if nobody catches it; nor across a nursery, timeout or
+// shield that is open between here and who would catch it: the task would be left suspended inside it. It stays pending
+// until that is over.
 bool may_be_interrupted(const FiberCore* self) {
-  if (!(self->root->alert.load(std::memory_order_relaxed) & alert_scope)) return true;
   bool open = false;
-  for (const FiberCore* fiber = self; fiber->parent != nullptr; fiber = fiber->parent) {
+  for (const FiberCore* fiber = self;; fiber = fiber->parent) {
+    if (has_exception(self, fiber) || (fiber->flags & flag_killed)) return false;
+    if (fiber->cleanup != nullptr && fiber->cleanup->shields(*self->root)) return false;
+    if (fiber->parent == nullptr) return true;  // nobody catches it: that is an error wherever else it stands
     open |= fiber->open_scopes != 0;
     if (fiber->mask.overlaps(sig::interrupt) && !fiber->pass.overlaps(sig::interrupt)) return !open;
   }
-  return true;  // nobody catches it: that is an error wherever it stands
 }
+
+namespace {
 
 // Takes one that is pending, of the task or of its runtime, if it may be raised here. Of the task's a checkpoint takes
 // one that nobody catches, too: that is an error. The runtime's are for who catches them [INT-1].
@@ -409,7 +422,7 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
   FiberCore* fiber = self;
   for (;;) {
     found.ends |= fiber->ends;
-    in_flight |= (fiber == self ? self->root->thread_eh->uncaught : fiber->eh.uncaught) != 0;
+    in_flight |= has_exception(self, fiber);
     if (fiber->flags & flag_killed) {
       found.killed = true;
       found.unwinding = in_flight;
@@ -422,17 +435,26 @@ Catch find_catcher(FiberCore* self, SignalSet bits) {
 }
 
 // Whoever catches would go on inside a nursery, timeout or shield that it knows nothing of. Signals that are answered
-// on the spot may cross: a resumable error, debug, io, a wait that is only performed when it is resumed.
-void demand_closed_scopes(FiberCore* self, const FiberCore* catcher, SignalSet bits) {
-  if (bits.overlaps(sig::error | sig::debug | sig::io | sig::wait)) return;
-  bool any = false;
+// on the spot may cross: a resumable error, debug, io, a wait that is only performed when it is resumed. Cleanups that
+// are the only ones open are put aside.
+void leave_scopes(FiberCore* self, const FiberCore* catcher, SignalSet bits) {
   for (const FiberCore* fiber = self; fiber != catcher; fiber = fiber->parent) {
     if (fiber->open_scopes == 0) continue;
+    if (bits.overlaps(sig::error | sig::debug | sig::io | sig::wait)) return;
     throw FiberError(FiberErrc::scope_open,
                      describe(*fiber) + " emits " + to_string(bits) +
                          " with a nursery, timeout or shield still open: leave it first, or emit from outside of it");
   }
-  for (const FiberCore* fiber = catcher; fiber != nullptr; fiber = fiber->parent) any |= fiber->open_scopes != 0;
+  bool aside = false;
+  for (FiberCore* fiber = self; fiber != catcher; fiber = fiber->parent) {
+    if (fiber->cleanup != nullptr || (aside && fiber->parent == catcher)) {
+      put_cleanups_aside(fiber);
+      aside = true;
+    }
+  }
+  bool any = false;
+  for (const FiberCore* fiber = catcher; fiber != nullptr; fiber = fiber->parent)
+    any |= fiber->open_scopes != 0 || fiber->cleanup != nullptr;
   if (!any) self->root->alert.fetch_and(~std::uint32_t{alert_scope}, std::memory_order_relaxed);
 }
 
@@ -450,7 +472,7 @@ bool admit(FiberCore* self, const Catch& found, SignalSet bits, Payload& value) 
     throw UncaughtSignal(Event{bits, std::move(value)});
   }
   if (found.ends.overlaps(bits)) throw_finishing(bits, std::move(value));
-  if (self->root->alert.load(std::memory_order_relaxed) & alert_scope) demand_closed_scopes(self, found.catcher, bits);
+  if (self->root->alert.load(std::memory_order_relaxed) & alert_scope) leave_scopes(self, found.catcher, bits);
   return true;
 }
 

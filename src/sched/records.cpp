@@ -10,6 +10,7 @@
 
 #include "fiber/carrier.hpp"
 #include "sched/runtime_core.hpp"
+#include "sched/scope.hpp"
 #include "sched/task_local.hpp"
 #include "sched/tracer.hpp"
 #include "weft/detail/make_task.hpp"
@@ -249,6 +250,8 @@ TaskCore* make_thread_task(FiberCore* root) {
     threads_with_task.fetch_add(1, std::memory_order_relaxed);
   }
   root->task = task;
+  root->carrier->open_shield = open_cleanup_shield;
+  root->carrier->close_shield = close_cleanup_shield;
   root->carrier->at_end = [](Carrier& carrier) {
     if (carrier.root.locals != nullptr) drop_locals(&carrier.root, carrier.root.task);
     TaskCore* mine = std::exchange(carrier.root.task, nullptr);

@@ -73,6 +73,8 @@ class AsWorker {
     worker.carrier = root_->carrier;
     worker.carrier->interrupts = &worker.runtime->interrupts;
     worker.carrier->interrupted_in_place = is_interrupted_in_place;
+    worker.carrier->open_shield = open_cleanup_shield;
+    worker.carrier->close_shield = close_cleanup_shield;
     worker.thread_id.store(sys::gettid(), std::memory_order_relaxed);
     worker.now.store(seam::monotonic_ns(), std::memory_order_relaxed);
     // It counts from here, not from when it enters its loop: what is launched before may want to move to it.

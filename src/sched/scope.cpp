@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <stdexcept>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 
@@ -18,6 +20,7 @@
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
 #include "sched/virtual_time.hpp"
+#include "weft/detail/cleanup.hpp"
 #include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0 {
@@ -305,6 +308,17 @@ void close_scope(ScopeCore& scope, TaskCore* task, FiberCore* self) {
 
 void unlink_scope(ScopeCore& scope) {
   ScopeTree::unlink(scope);
+}
+
+// Not counted by the fiber: one that is suspended puts it aside [CLN-2].
+void open_cleanup_shield(const FiberCore& root, void* room) {
+  static_assert(sizeof(ScopeCore) <= Cleanup::room && std::is_trivially_destructible_v<ScopeCore>);
+  open_scope(*::new (room) ScopeCore, root.task, root.root, scope_shield, seam::no_deadline);
+}
+
+void close_cleanup_shield(void* room) {
+  auto& scope = *static_cast<ScopeCore*>(room);
+  close_scope(scope, scope.owner, scope.owner->root);
 }
 
 ScopeGuard::ScopeGuard(std::uint8_t flags, std::int64_t deadline) : task_(task_here()) {

@@ -72,6 +72,10 @@ bool expire_deadlines(TaskCore& task, std::int64_t now);
 // The earliest deadline that a wait of the task must not outlive, up to the first shield: there it looks again.
 std::int64_t deadline_around(const TaskCore& task);
 
+// Of a cleanup: Carrier::open_shield and close_shield.
+void open_cleanup_shield(const FiberCore& root, void* room);
+void close_cleanup_shield(void* room);
+
 [[noreturn]] void raise_cancelled(TaskCore& task, const CancelView& view);
 
 }  // namespace weft::inline v0::detail

@@ -51,6 +51,7 @@ namespace detail {
 
 struct Binding;
 struct Carrier;
+class Cleanup;
 struct LocalNode;
 struct RuntimeInterrupts;
 struct TaskCore;    // src of the floor above: what is scheduled
@@ -82,16 +83,24 @@ enum FiberFlag : std::uint8_t {
 };
 
 // What fibers above would do with a request, precomputed at resume. `bound`: the root's task is pinned or has a strand,
-// so it goes back where it belongs, whoever wakes it.
-enum Above : std::uint8_t { above_io = 1, above_wait = 2, above_fp = 4, above_interrupt = 8, above_bound = 16 };
+// so it goes back where it belongs, whoever wakes it. `aside`, of a suspended fiber's `catches` only: it or one below
+// has put cleanups aside, so that it must be resumed the slow way [CLN-2].
+enum Above : std::uint8_t {
+  above_io = 1,
+  above_wait = 2,
+  above_fp = 4,
+  above_interrupt = 8,
+  above_bound = 16,
+  above_aside = 32
+};
 
 // Why a root's fibers must take the slow paths.
 enum Alert : std::uint32_t {
   alert_interrupt = 1,  // interrupts are pending
   alert_fp = 2,         // a fiber with its own floating-point words has run here
-  alert_scope = 4,      // a fiber that is no root has opened a scope: it must not be left suspended in it
-  alert_held = 8,       // lock_check: a std::mutex is held
-  alert_forked = 16,    // this is the child of a fork(): nothing may wait any more
+  alert_scope = 4,    // a fiber that is no root has opened a scope or a cleanup: it is not simply left suspended in it
+  alert_held = 8,     // lock_check: a std::mutex is held
+  alert_forked = 16,  // this is the child of a fork(): nothing may wait any more
   alert_directed = 32,  // a simulation is told of every wait
   alert_runtime = 64,   // interrupts of the whole runtime are pending, and somebody may catch them here
 };
@@ -166,6 +175,7 @@ struct alignas(64) FiberCore {
   std::uint32_t swallowed_yields = 0;
   LocalNode* locals = nullptr;              // roots only: TaskLocal values of the tasks that run here
   std::uint32_t open_scopes = 0;            // nurseries, timeouts and shields that its frames have open
+  Cleanup* cleanup = nullptr;               // that its frames run, the innermost [CLN-1]
   seam::Atomic<std::uint32_t> owner{0};     // 1 + the worker on it; for spec assertions only
   RuntimeInterrupts* listens_to = nullptr;  // virtual cores only, as the next two: shared_interrupts.hpp
   FiberCore* listens_next = nullptr;
