@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "base/sys.hpp"
+#include "fiber/chain.hpp"
 #include "fiber/tool_hooks.hpp"
 #include "io/engine.hpp"
 #include "io/kernel.hpp"
@@ -53,7 +54,10 @@ class OperationWait : public OperationWaitOf<TaskCore> {
   Published publish(TaskCore& me) { return interrupted() ? Published::done : OperationWaitOf<TaskCore>::publish(me); }
 
  private:
-  bool interrupted() const { return interrupts_ && task_.interrupts.load(std::memory_order_relaxed) != 0; }
+  // One that would not be raised would only make it ask again and again.
+  bool interrupted() const {
+    return interrupts_ && task_.interrupts.load(std::memory_order_relaxed) != 0 && may_be_interrupted(current_core());
+  }
   const IoOp op_;
   const TaskCore& task_;
   const bool interrupts_;

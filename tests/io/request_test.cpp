@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,11 +18,14 @@
 #include "io/engines.hpp"
 #include "io/fd_table.hpp"
 #include "sched/io_door.hpp"
+#include "weft/fiber.hpp"
 #include "weft/io_request.hpp"
 #include "weft/nursery.hpp"
 #include "weft/pipe.hpp"
 #include "weft/scope.hpp"
 #include "weft/stream.hpp"
+#include "weft/sugar.hpp"
+#include "weft/wait.hpp"
 
 using namespace weft;
 using namespace weft::detail;
@@ -108,6 +112,45 @@ TEST_CASE("io: a cancel ends a read by Cancelled, and no byte is lost [N-022] [N
       CHECK(got == 1);
     }
   });
+}
+
+TEST_CASE("io: a read under an interrupt that must wait parks, it does not spin [HB1] [J-103]") {
+  for (const IoEngine engine : engines()) {
+    INFO("engine: ", std::string(weft::to_string(engine)));
+    Runtime runtime(with_engine(engine, 1));
+    // In a cleanup; in a scope between here and who would catch it.
+    const std::function<void(const std::function<void()>&)> places[] = {
+        [](const std::function<void()>& act) { defer(act, [] {}); },
+        [](const std::function<void()>& act) { timeout(1h, act); }};
+    for (const auto& place : places) {
+      runtime.run([&] {
+        Pair pair;
+        std::uint64_t parks = 0;
+        int seen = 0;
+        auto writer = go([&] {
+          sleep(5ms);
+          pair.b.write_all("x");
+        });
+        Fiber fiber(
+            [&] {
+              place([&] {
+                interrupter().interrupt();
+                const std::uint64_t before = runtime.stats().parks;
+                char room[4];
+                CHECK(pair.a.read(room) == 1);
+                parks = runtime.stats().parks - before;
+              });
+              checkpoint();
+            },
+            SignalSet{sig::interrupt});
+        (void)fiber.resume();
+        for (; !fiber.finished(); (void)fiber.resume()) ++seen;
+        CHECK(seen == 1);
+        CHECK(parks <= 10);
+        writer.wait();
+      });
+    }
+  }
 }
 
 TEST_CASE("io: a quiet request answers a cancel by ECANCELED") {
