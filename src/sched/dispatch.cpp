@@ -196,7 +196,23 @@ Entry next_local(Worker& worker) {
 
 namespace {
 
-// Of what is none before somebody begins it.
+// A job becomes a task by a record. Where there is none at hand it is made on the worker's own stack: who parks neither
+// locks nor allocates, and has nobody to throw to.
+bool lacks_record(const Worker& worker, Entry entry) {
+  return entry.kind() == entry_job && worker.free_records == nullptr;
+}
+// False: there is none to be had, and its forker is told so.
+[[gnu::noinline, gnu::cold]] bool find_record(Worker& worker, Entry entry) {
+  try {
+    give_record(&worker, take_record(&worker));
+    return true;
+  } catch (...) {
+    fail_job(worker, entry.as<Job>(), std::current_exception());
+    return false;
+  }
+}
+
+// Of what is none before somebody begins it. Does not lack its record.
 TaskCore* task_begun(Worker& worker, Entry entry) {
   if (entry.kind() == entry_job) return task_for_job(worker, entry.as<Job>());
   auto* child = entry.as<TaskCore>();
@@ -207,6 +223,8 @@ TaskCore* task_begun(Worker& worker, Entry entry) {
 }  // namespace
 
 TaskCore* fresh_task_of(Worker& worker, Entry& entry) {
+  if (lacks_record(worker, entry)) [[unlikely]]
+    return nullptr;
   if (entry.kind() == entry_job || entry.kind() == entry_child) return task_begun(worker, std::exchange(entry, {}));
   if (entry.kind() == entry_strand) return nullptr;
   auto* task = entry.as<TaskCore>();
@@ -221,13 +239,14 @@ void* leave_for_other(Worker& worker, FiberCore* self, Entry entry) {
     entry = unwrap_strand(worker, entry);
     auto* task = entry && entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
     if (task != nullptr && task->top != nullptr) return leave_for(worker, self, entry);
-    if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack))) {
+    if (entry && worker.core_count > 0 && (task == nullptr || !(task->flags & task_own_stack)) &&
+        !lacks_record(worker, entry)) {
       to = take_core_of(worker);
       if (worker.checked) take_stack(*to, worker.index);
       Entry fresh = entry;
       worker.assigned = fresh_task_of(worker, fresh);
     } else {
-      worker.kept = entry;  // the loop finds a stack for it
+      worker.kept = entry;  // the loop finds a stack for it, and a record
     }
   }
   note_leaving(worker);
@@ -245,6 +264,7 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry) {
 void run_entry(Worker& worker, Entry entry) {
   entry = unwrap_strand(worker, entry);
   if (!entry) return;
+  if (lacks_record(worker, entry) && !find_record(worker, entry)) return;
   auto* task = entry.kind() == entry_task ? entry.as<TaskCore>() : nullptr;
   const bool fresh = task == nullptr || task->top == nullptr;
   if (fresh && (worker.core_count == 0 || (task != nullptr && (task->flags & task_own_stack)))) {

@@ -12,7 +12,7 @@ void wake_from_outside(RuntimeCore& runtime, TaskCore* task);
 void requeue_yielder(Worker& worker, TaskCore* task);
 // From the loop: runs what the entry names until somebody comes back to the loop.
 void run_entry(Worker& worker, Entry entry);
-// A task that never ran, and may run on the stack at hand; takes the entry then.
+// A task that never ran, and may run on the stack at hand; takes the entry then. Neither locks, allocates nor throws.
 TaskCore* fresh_task_of(Worker& worker, Entry& entry);
 std::size_t stack_wish(const TaskCore& task);
 

@@ -93,6 +93,18 @@ void nursery_failed(NurseryCore& nursery, std::exception_ptr failure) noexcept {
   if (first) request_scope(nursery.scope, CancelReason::sibling);
 }
 
+namespace {
+
+// The last who touches the nursery; its owner may leave it at once [JOB-2].
+[[gnu::always_inline]] inline void count_out(Worker& worker, NurseryCore& nursery, TaskCore* owner) {
+  const std::uint32_t waits = nursery.count.finish_one();
+  if (waits == 0) return;
+  const TaskMoment now = owner->word.look();
+  if (CountWord::matches(waits, now.ticket())) wake_joiner(worker, owner, now.ticket());
+}
+
+}  // namespace
+
 void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how) {
   bool cancelled = how == TaskEnd::cancelled;
   RuntimeCore& runtime = *this_worker()->runtime;
@@ -160,9 +172,8 @@ void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how) {
   if (nursery == nullptr) return;
   if (in_place) {
     --nursery->plain;
-  } else if (const std::uint32_t waits = nursery->count.finish_one()) {
-    const TaskMoment now = owner->word.look();
-    if (CountWord::matches(waits, now.ticket())) wake_joiner(worker, owner, now.ticket());
+  } else {
+    count_out(worker, *nursery, owner);
   }
 }
 
@@ -261,6 +272,13 @@ TaskCore* task_for_job(Worker& worker, Job* job) {
   task->name = nullptr;
   task->word.make_fresh();
   return task;
+}
+
+void fail_job(Worker& worker, Job* job, std::exception_ptr why) {
+  NurseryCore& frame = *job->frame;
+  TaskCore* owner = frame.owner;
+  nursery_failed(frame, std::move(why));
+  count_out(worker, frame, owner);
 }
 
 }  // namespace weft::inline v0::detail

@@ -120,7 +120,7 @@ struct Worker : WorkerCore {
 
   TaskCore* assigned = nullptr;  // [WKR-2]
   TaskCore* handoff = nullptr;   // parked for the task that just ended here, and claimed: it is next, without a queue
-  Entry kept;                    // picked on a parking stack that had no virtual core for it
+  Entry kept;                    // picked on a parking stack that had no virtual core, or no record, for it
 
   FiberCore* cores[core_cache] = {};
   unsigned core_count = 0;

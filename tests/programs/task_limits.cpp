@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "weft/detail/tools.hpp"
+#include "weft/detail/worker_core.hpp"
 #include "weft/fiber_error.hpp"
 #include "weft/nursery.hpp"
+#include "weft/par.hpp"
 #include "weft/runtime.hpp"
 #include "weft/wait.hpp"
 
@@ -135,6 +137,75 @@ int memory() {
   return std::puts("ok"), 0;
 }
 
+// How many pieces of par were refused because there is no record for another task. `forked` is called with the worker
+// of the forker, which offers one piece and goes on with that.
+template <class F>
+int refused_pieces(int tries, F&& forked) {
+  int refused = 0;
+  for (int i = 0; i < tries; ++i) {
+    int ran = 0;
+    try {
+      (void)weft::par([&] { ++ran; }, [&] { forked(*weft::detail::this_worker()); });
+      demand(ran == 1, "a piece is missing");
+    } catch (const weft::RuntimeError& error) {
+      demand(error.code() == weft::RuntimeErrc::no_memory, error.what());
+      demand(has(error.what(), "no memory for another") && has(error.what(), "task records"), error.what());
+      demand(ran == 0, "a piece ran and was refused");
+      ++refused;
+    }
+  }
+  return refused;
+}
+
+// No memory for the record that a piece of par needs when it is not its forker who runs it: par says so.
+int pieces() {
+  constexpr int tries = 20;
+  bool here = false;
+  for (const unsigned workers : {1u, 2u}) {
+    weft::Runtime runtime(with_workers(workers));
+    std::string refused;
+    runtime.run([&] {
+      weft::go([] { weft::sleep(std::chrono::microseconds(1)); }).join();  // leaves a stack to the next
+      weft::with_nursery([&](weft::Nursery& n) {
+        std::vector<weft::Task<void>> held;  // ended, and their records not free
+        held.reserve(4'000'000);
+        if (!leave_room(rlim_t{64} << 20)) return;
+        try {
+          while (held.size() < held.capacity()) {
+            held.push_back(n.spawn([] {}));
+            held.back().wait();
+          }
+        } catch (const weft::RuntimeError& error) {
+          refused = error.what();
+        }
+        if (refused.empty()) return forget_limit();
+        const int parking = refused_pieces(tries, [](auto&) { weft::sleep(std::chrono::microseconds(10)); });
+        const int yielding = refused_pieces(tries, [](auto&) { weft::yield_now(); });
+        // The piece is somebody else's before this one waits.
+        const int stolen = workers == 1 ? 0 : refused_pieces(tries, [](weft::detail::WorkerCore& worker) {
+          while (worker.deque.size() != 0) weft::seam::pause();
+          weft::sleep(std::chrono::microseconds(10));
+        });
+        forget_limit();
+        if (workers == 1) {
+          // But for a full look, at which the forker comes back first.
+          demand(parking >= tries - 2, "parking: " + std::to_string(parking) + " refused");
+          demand(yielding >= tries - 2, "yielding: " + std::to_string(yielding) + " refused");
+        } else {
+          demand(stolen <= tries, "more than were tried");
+        }
+        // There are records again.
+        held.clear();
+        demand(refused_pieces(tries, [](auto&) { weft::yield_now(); }) == 0, "refused with memory at hand");
+      });
+    });
+    here |= !refused.empty();
+    demand(runtime.stats().started == runtime.stats().finished, "something still lives");
+    demand(runtime.run([] { return 7; }) == 7, "nothing runs afterwards");
+  }
+  return std::puts(here ? "ok" : "not here"), 0;
+}
+
 // No thread for a worker: the runtime says so; one that needs none works.
 int threads() {
   constexpr uid_t nobody = 65534;
@@ -199,10 +270,12 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   // Sanitizers want address space of their own, and end the process where there is none: both for a second stack beside
   // each, TSan for what it notes of each record.
-  if ((WEFT_ASAN || WEFT_TSAN) && (what == "stacks" || what == "unstarted" || (WEFT_TSAN && what == "memory")))
+  if ((WEFT_ASAN || WEFT_TSAN) &&
+      (what == "stacks" || what == "unstarted" || (WEFT_TSAN && (what == "memory" || what == "pieces"))))
     return std::puts("not here"), 0;
   if (what == "stacks") return stacks();
   if (what == "memory") return memory();
+  if (what == "pieces") return pieces();
   if (what == "threads") return threads();
   if (what == "unstarted") return unstarted();
   return 2;

@@ -27,6 +27,10 @@ TEST_CASE("limits: without memory for another record the spawn says so, and what
   check_limit("memory");
 }
 
+TEST_CASE("limits: without memory for another record par says so, whoever takes its piece and however [B31] [HB18]") {
+  check_limit("pieces");
+}
+
 TEST_CASE("limits: without threads a runtime of several workers says so, and one of a single worker runs [B31]") {
   check_limit("threads");
 }
