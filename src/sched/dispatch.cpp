@@ -177,15 +177,27 @@ void arrive(Worker& worker) {
   arrive_here(worker);
 }
 
+namespace {
+
+[[gnu::noinline]] Entry take_by_age(Worker& worker) {
+  return worker.age.take(worker.deque, worker.picks);
+}
+// The newest, but for [AGE-1].
+[[gnu::always_inline]] inline Entry next_unstarted(Worker& worker) {
+  return worker.deque.pop_of(worker.age.patience(), [&] { return take_by_age(worker); });
+}
+
+}  // namespace
+
 Entry next_unready(Worker& worker) {
-  if (const Entry entry = worker.deque.pop()) return entry;
+  if (const Entry entry = next_unstarted(worker)) return entry;
   if (const Entry entry = worker.pinned.pop()) return entry;
   return worker.pop_inbox();
 }
 
 // Unstarted ones get a turn among those that only yield to each other.
 Entry next_in_turn(Worker& worker) {
-  if (const Entry entry = worker.deque.pop()) return entry;
+  if (const Entry entry = next_unstarted(worker)) return entry;
   if (const Entry entry = worker.ready.pop(true)) return entry;
   return next_unready(worker);
 }

@@ -40,19 +40,18 @@ class Search {
   Entry look() {
     if (worker_.kept) return std::exchange(worker_.kept, {});
     refresh_clock();
-    if (const Entry entry = runtime_.global.pop()) {
-      ++worker_.counters.global_pops;
-      return entry;
+    worker_.age.look(worker_.deque, worker_.now.load(std::memory_order_relaxed));
+    // Any of these queues may never become empty: at every second look the oldest of the unstarted goes first, then and
+    // at the others one of the three after the other.
+    const std::uint64_t turn = worker_.looks++;
+    if (turn & 1) {
+      if (const Entry entry = take_oldest()) return entry;
     }
-    if (const Entry entry = worker_.pinned.pop()) return entry;
-    if (const Entry entry = worker_.pop_inbox()) return entry;
-    // Every second full look takes the oldest of the unstarted before the ready ones.
-    if ((worker_.picks & 64) != 0) {
-      if (const Entry entry = worker_.deque.take_oldest()) return entry;
-    }
+    for (std::uint64_t i = 0; i < 3; ++i)
+      if (const Entry entry = take_from((turn / 2 + i) % 3)) return entry;
     if (const Entry entry = worker_.ready.pop_front()) return entry;
     if (const Entry entry = worker_.ready.pop_slot()) return entry;
-    return worker_.deque.take_oldest();
+    return take_oldest();
   }
 
   // `patient`: a neighbour's only entry is left to it; after a doze it is not, if it has not moved.
@@ -108,6 +107,16 @@ class Search {
   }
 
  private:
+  Entry take_oldest() { return worker_.age.take_oldest(worker_.deque, worker_.picks); }
+  // What came from elsewhere, of three kinds.
+  Entry take_from(std::uint64_t kind) {
+    if (kind == 1) return worker_.pinned.pop();
+    if (kind == 2) return worker_.pop_inbox();
+    const Entry entry = runtime_.global.pop();
+    if (entry) ++worker_.counters.global_pops;
+    return entry;
+  }
+
   Entry steal_from(Worker& victim, bool patient) {
     const Glimpse seen = glimpses_[victim.index];
     const std::uint64_t tick = victim.moves();

@@ -26,6 +26,7 @@
 #include "base/inbox.hpp"
 #include "base/random.hpp"
 #include "fiber/carrier.hpp"
+#include "sched/deque_age.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/late_push.hpp"
 #include "sched/ready_queue.hpp"
@@ -121,6 +122,9 @@ struct Worker : WorkerCore {
   TaskCore* assigned = nullptr;  // [WKR-2]
   TaskCore* handoff = nullptr;   // parked for the task that just ended here, and claimed: it is next, without a queue
   Entry kept;                    // picked on a parking stack that had no virtual core, or no record, for it
+
+  DequeAge age;             // of `deque`
+  std::uint64_t looks = 0;  // full ones: whose turn it is
 
   FiberCore* cores[core_cache] = {};
   unsigned core_count = 0;

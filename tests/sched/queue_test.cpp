@@ -187,6 +187,177 @@ TEST_CASE("queues: a waking pair does not starve a ready task or an unstarted ch
   });
 }
 
+namespace {
+
+// body(), as the main task on a worker whose neighbours, if there are any, compute all along: nobody steals.
+template <class F>
+void beside_busy_workers(F&& body) {
+  for (const unsigned count : {1u, 2u}) {
+    INFO("workers: ", count);
+    weft::RuntimeOptions options = workers(count);
+    options.max_workers = count;
+    options.stall_report = false;
+    weft::Runtime runtime(options);
+    runtime.run([&] {
+      std::atomic<unsigned> held = 0;
+      std::atomic<bool> release = false;
+      std::vector<weft::Task<void>> others;
+      for (unsigned i = 1; i < count; ++i)
+        others.push_back(weft::go([&] {
+          ++held;
+          while (!release) weft::seam::pause();
+        }));
+      const bool all = eventually([&] { return held == count - 1; });
+      CHECK(all);
+      if (all) body();
+      release = true;
+      for (auto& other : others) other.join();
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("queues: of a deque longer than 256 every second one taken is the oldest [HB16] [V-035]") {
+  if (!may_steal()) return;  // the global policy is a FIFO
+  beside_busy_workers([] {
+    constexpr int old = 2000;
+    constexpr int awaited = 500;
+    constexpr int most = 2 * awaited + 2;
+    int begun = 0;
+    int taken = 0;
+    bool in_order = true;
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < old; ++i)
+        n.start([&, i] {
+          if (begun < awaited) in_order &= begun == i;
+          ++begun;
+          ++taken;
+        });
+      // The young end never gets any shorter.
+      while (begun < awaited && taken <= most) {
+        for (int k = 0; k < 2; ++k) n.start([&] { ++taken; });
+        weft::yield_now();
+      }
+      CHECK(begun == awaited);
+      CHECK(taken <= most);
+      begun = awaited;
+    });
+    CHECK(in_order);
+  });
+}
+
+TEST_CASE("queues: what has stood in a short deque for a millisecond is every second one taken [HB16] [V-035]") {
+  if (!may_steal()) return;  // the global policy is a FIFO
+  beside_busy_workers([] {
+    constexpr int old = 100;
+    // A full look comes at each 64th pick, and every other pick is the body's. The first notes what is there; the next
+    // comes 32 children, and so more than 1 ms, later.
+    constexpr int unseen = 2 * 32;
+    constexpr int most = unseen + 2 * old + 2;
+    int begun = 0;
+    int taken = 0;
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < old; ++i)
+        n.start([&] {
+          ++begun;
+          ++taken;
+        });
+      while (begun < old && taken <= most) {
+        n.start([&] {
+          ++taken;
+          compute_for(50us);
+        });
+        weft::yield_now();
+      }
+      CHECK(begun == old);
+      CHECK(taken <= most);
+    });
+  });
+}
+
+TEST_CASE(
+    "queues: a shared queue that is never empty starves neither the oldest child nor a pinned task [V-035] [HB16]") {
+  if (!may_steal()) return;  // the global policy has one queue for everybody
+  beside_busy_workers([] {
+    bool feeding = false;
+    bool stop = false;
+    int rounds = 0;
+    auto feeder = weft::go([&] {
+      feeding = true;
+      while (!stop) {
+        for (int k = 0; k < 2; ++k) (void)weft::go([] {});
+        ++rounds;
+        weft::yield_now();
+      }
+    });
+    while (!feeding) weft::yield_now();
+    // Each has its turn at a full look, which comes at each 64th pick: the oldest at every second, of the other three
+    // kinds each at every third of those.
+    constexpr int most = 6 * 64;
+    weft::with_nursery([&](weft::Nursery& n) {
+      bool begun = false;
+      rounds = 0;
+      n.start([&] { begun = true; });
+      while (!begun && rounds < 4000) {
+        n.start([] {});
+        ++rounds;
+        weft::yield_now();
+      }
+      CHECK(begun == true);
+      CHECK(rounds <= 2 * 64 + 2);
+    });
+    std::atomic<bool> begun = false;
+    auto pinned = weft::go([&] { begun = true; }, {.pinned = true});
+    rounds = 0;
+    while (!begun && rounds < 4000) {
+      ++rounds;
+      weft::yield_now();
+    }
+    CHECK(begun == true);
+    CHECK(rounds <= most);
+    stop = true;
+    feeder.join();
+    pinned.join();
+  });
+}
+
+namespace {
+
+// A tree whose nodes wait for their children, each on a stack of its own.
+struct Tree {
+  int open = 0;  // have begun, and wait
+  int most = 0;
+  int leaves = 0;
+
+  void node(int depth) {
+    if (depth == 0) {
+      ++leaves;
+      return;
+    }
+    most = std::max(most, ++open);
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < 10; ++i) n.start([this, depth] { node(depth - 1); });
+    });
+    --open;
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "queues: a tree of a hundred thousand that is not joined in place has few nodes open at once [HB16] [AGE-3]") {
+  if (!may_steal()) return;  // the global policy goes breadth first
+  weft::RuntimeOptions options = workers(1);
+  options.in_place = false;
+  weft::Runtime runtime(options);
+  Tree tree;
+  runtime.run([&] { tree.node(5); });
+  CHECK(tree.leaves == 100'000);
+  CHECK(tree.most <=
+        1000);  // of 11,111: depth first there would be five, and the oldest at each full look makes it 300
+}
+
 TEST_CASE("queues: an unstarted child of a worker that computes on is run by another [HA9] [B23]") {
   weft::Runtime runtime(workers(2));
   runtime.run([&] {

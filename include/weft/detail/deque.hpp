@@ -98,6 +98,18 @@ class Deque {
     return take_newest(bottom) ? buffer->get(bottom - 1) : Entry();
   }
 
+  // The newest of at most `most`, which is read only if there is one; of more what longer() takes. Else as pop().
+  template <class F>
+  [[gnu::always_inline]] Entry pop_of(const std::size_t& most, F&& longer) noexcept {
+    const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
+    const std::int64_t length = distance(top_.load(std::memory_order_relaxed), bottom);
+    if (length <= 0) return {};
+    if (static_cast<std::size_t>(length) > most) [[unlikely]]
+      return longer();
+    Buffer* buffer = buffer_.load(std::memory_order_relaxed);  // own value
+    return take_newest(bottom) ? buffer->get(bottom - 1) : Entry();
+  }
+
   // The newest if it is this one; else nothing changes.
   [[gnu::always_inline]] [[nodiscard]] bool take_back(Entry wanted) noexcept {
     const std::uint64_t bottom = bottom_.load(std::memory_order_relaxed);  // own value
@@ -179,6 +191,9 @@ class Deque {
     const std::int64_t length = distance(top, bottom_.load(std::memory_order_relaxed));
     return length > 0 ? static_cast<std::size_t>(length) : 0;
   }
+  // Owner: where the oldest stands, a smaller index than its own while somebody steals, and where the next one will.
+  std::uint64_t oldest_index() const noexcept { return top_.load(std::memory_order_relaxed); }
+  std::uint64_t next_index() const noexcept { return bottom_.load(std::memory_order_relaxed); }
   // Owner.
   std::size_t capacity() const noexcept { return newest_buffer_->capacity(); }
 
