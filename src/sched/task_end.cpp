@@ -152,9 +152,9 @@ void end_task(TaskCore* task, std::exception_ptr failure, TaskEnd how) {
       task->word.finish(cancelled);
     }
     free_record(task);
-  } else if (life & life_asking) [[unlikely]] {
+  } else if (life & (life_asking | life_interrupting)) [[unlikely]] {
     // Somebody who asked it to stop still looks at the scope it was born into, which may end with it.
-    while (task->life.load(std::memory_order_acquire) & life_asking) seam::yield_thread();
+    while (task->life.load(std::memory_order_acquire) & (life_asking | life_interrupting)) seam::yield_thread();
   }
   auto& worker = static_cast<Worker&>(*this_worker());  // the destructor of a result may have waited
   if (strand != nullptr) [[unlikely]] {

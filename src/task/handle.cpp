@@ -68,12 +68,17 @@ void cancel_task(TaskCore* task) {
 }
 
 void interrupt_task(TaskCore* task) {
-  if (task->life.fetch_or(life_asking | life_interrupted, std::memory_order_acq_rel) & life_ended) return;
+  // Not once it has ended: who ends it waits until nobody asks any more. relaxed: a first look
+  std::uint32_t life = task->life.load(std::memory_order_relaxed);
+  do {
+    if (life & life_ended) return;
+  } while (!task->life.compare_exchange_weak(life, life | life_interrupting | life_interrupted,
+                                             std::memory_order_acq_rel, std::memory_order_relaxed));
   task->interrupts.fetch_add(1, std::memory_order_seq_cst);
   seam::heavy_fence();  // pairs with run_task's: it sees the interrupt, or this its root
   if (task->word.look().state() != TaskState::fresh)
     task->root->alert.fetch_or(alert_interrupt, std::memory_order_release);
-  task->life.fetch_and(~std::uint32_t{life_asking}, std::memory_order_release);
+  task->life.fetch_and(~std::uint32_t{life_interrupting}, std::memory_order_release);
 }
 
 TaskStatus status_of(const TaskCore* task) {

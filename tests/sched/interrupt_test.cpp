@@ -263,6 +263,44 @@ TEST_CASE("interrupt: after the end it does nothing, whatever became of the stac
   CHECK(late.join() == 1);
 }
 
+TEST_CASE("interrupt: one that races with the end of a task never comes to who follows on its stack [HA1.1]") {
+  weft::Runtime runtime(workers(1));
+  std::atomic<weft::Task<int>*> target{nullptr};
+  std::atomic<std::uint64_t> sent{0};
+  std::atomic<bool> stop = false;
+  std::atomic<bool> away = true;  // nobody holds the pointer
+  std::thread outside([&] {
+    while (!stop) {
+      away = false;
+      if (weft::Task<int>* task = target.load()) {
+        task->interrupt();
+        ++sent;
+      }
+      away = true;
+    }
+  });
+  runtime.run([&] {
+    int wrong = 0;
+    for (int round = 0; round < 3000 || sent < 3000; ++round) {
+      weft::Task<int> first = weft::go([] { return 1; });
+      target = &first;
+      // Queued behind it: it gets the stack that the first leaves.
+      weft::Task<int> second = weft::go([] {
+        return interrupts_of([] {
+          for (int i = 0; i < 5; ++i) weft::checkpoint();
+        });
+      });
+      first.wait();
+      wrong += second.join();
+      target = nullptr;
+      while (!away) weft::seam::pause();
+    }
+    CHECK(wrong == 0);
+  });
+  stop = true;
+  outside.join();
+}
+
 TEST_CASE("interrupt: N of the runtime are N signals in all, in loops that never wait [J-103] [J-104] [INT-1]") {
   each_universe([](const Universe& u, weft::Runtime& runtime) {
     runtime.run([&] {

@@ -91,8 +91,9 @@ enum TaskFlag : std::uint16_t {
 enum TaskLife : std::uint32_t {
   life_ended = 1,
   life_dropped = 2,
-  life_interrupted = 8,  // by its handle, at any time before
-  life_asking = 4,       // its handle asks it to stop, or interrupts it, just now: what it uses must not end meanwhile
+  life_interrupted = 8,    // by its handle, at any time before
+  life_asking = 4,         // its handle asks it to stop, just now: what it uses must not end meanwhile
+  life_interrupting = 64,  // its handle interrupts it, just now: as above; several may, and the first to go clears it
   life_unparked = UnparkLatch::bit,
   life_uncommon = 32,  // from its birth: it has flags or bindings, which only who has dequeued it may look at
 };
