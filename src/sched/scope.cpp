@@ -16,6 +16,7 @@
 #include "base/text_writer.hpp"
 #include "fiber/carrier.hpp"
 #include "fiber/terminate.hpp"
+#include "sched/cancel_epoch.hpp"
 #include "sched/dispatch.hpp"
 #include "sched/park.hpp"
 #include "sched/scope_tree.hpp"
@@ -129,12 +130,7 @@ bool was_asked(const TaskCore& task, const ScopeCore* scope, const Cancelled& ca
 }
 
 bool is_cancelled(ScopeCore& scope) {
-  const std::uint32_t epoch = cancel_epoch.load(std::memory_order_acquire);
-  if (scope.clean_epoch.load(std::memory_order_relaxed) == epoch) [[likely]]
-    return false;
-  if (requested_from(&scope, nullptr).scope != nullptr) return true;
-  scope.clean_epoch.store(epoch, std::memory_order_relaxed);
-  return false;
+  return CancelEpoch::look(cancel_epoch, scope, [&] { return requested_from(&scope, nullptr).scope != nullptr; });
 }
 
 bool is_unwinding() {
@@ -153,9 +149,8 @@ void request_scope(ScopeCore& scope, CancelReason reason) {
     if (!scope.requested.compare_exchange_strong(none, static_cast<std::uint32_t>(reason), std::memory_order_release,
                                                  std::memory_order_relaxed))
       return;  // the first reason stays
-    cancel_epoch.fetch_add(1, std::memory_order_release);
-    if (scope.is(scope_lazy)) return;
-    seam::heavy_fence();  // [SCP-2]
+    if (scope.is(scope_lazy)) return CancelEpoch::grow(cancel_epoch);
+    CancelEpoch::grow_before_walk(cancel_epoch);
     ScopeTree::walk(scope, wakes);
   }
   wakes.queue_all();
@@ -168,8 +163,7 @@ void request_task(TaskCore& task, CancelReason reason) {
   } while (!task.life.compare_exchange_weak(
       life, life | life_asking | static_cast<std::uint32_t>(reason) << life_cancel_shift, std::memory_order_acq_rel,
       std::memory_order_relaxed));
-  cancel_epoch.fetch_add(1, std::memory_order_release);
-  seam::heavy_fence();  // [SCP-2]
+  CancelEpoch::grow_before_walk(cancel_epoch);
   CancelWakes wakes;
   wakes(task);
   if (ScopeCore* birth = task.born_in()) {
@@ -206,10 +200,11 @@ bool expire_deadlines(TaskCore& task, std::int64_t now) {
   for (ScopeCore* scope = task.scope; scope != nullptr; scope = scope->parent) {
     if (!scope->is(scope_shield)) {
       if (scope->deadline <= now) expired = scope;
-    } else if (scope->is_shield()) {
-      if (scope->deadline > now) break;
+    } else if (!scope->is(scope_unlimited)) {
+      if (scope->is_shield() && scope->deadline > now) break;
       scope->flags.fetch_or(scope_lapsed, std::memory_order_release);  // [SCP-5]
-      cancel_epoch.fetch_add(1, std::memory_order_release);            // what was clean behind it may not be any more
+      CancelEpoch::grow(cancel_epoch);                                 // what was clean behind it may not be any more
+      scope->flags.fetch_or(scope_unlimited, std::memory_order_release);
     }
   }
   if (expired != nullptr) request_scope(*expired, CancelReason::deadline);
@@ -219,7 +214,9 @@ bool expire_deadlines(TaskCore& task, std::int64_t now) {
 std::int64_t deadline_around(const TaskCore& task) {
   std::int64_t earliest = seam::no_deadline;
   for (const ScopeCore* scope = task.scope; scope != nullptr; scope = scope->parent) {
-    if (!scope->is(scope_lapsed) && scope->deadline < earliest) earliest = scope->deadline;
+    // acquire: who goes by it no more sees the epoch that has grown [SCP-5]
+    const bool unlimited = scope->flags.load(std::memory_order_acquire) & scope_unlimited;
+    if (!unlimited && scope->deadline < earliest) earliest = scope->deadline;
     if (scope->is_shield()) break;
   }
   return earliest;

@@ -13,10 +13,10 @@
 //           looks at the flags. So one of the two sees the other.
 //   [SCP-3] A scope ends after everything below it has; it leaves its parent's list under the parent's lock.
 //   [SCP-5] A shield with a limit is none any more once it is `scope_lapsed`: set, at or after its deadline, by
-//   whichever
-//           task inside comes by first. Every wait inside ends by then, so each task looks again by itself; who has
-//           seen it lapsed and parks runs [SCP-2]'s fence in between, so a request from above finds it lapsed, too, or
-//           is seen.
+//           whichever task inside comes by first. Then the epoch grows, then it is `scope_unlimited`: only from there
+//           on a wait inside may outlast its deadline. So who has looked before it lapsed and parks either ends by the
+//           deadline and looks again, or finds the new epoch and walks. Who has seen it lapsed and parks runs [SCP-2]'s
+//           fence in between, so a request from above finds it lapsed, too, or is seen.
 //   [SCP-4] `clean_epoch` equal to the process's cancel epoch means: nothing from here to the root was requested. The
 //           epoch grows after each request, so an old one only costs a walk.
 // Threads: requested and the lists: any, lists under `lock`. The rest: the task that opened it.
@@ -44,12 +44,13 @@ namespace detail {
 struct TaskCore;
 
 enum ScopeFlag : std::uint8_t {
-  scope_shield = 1,   // requests from above stop here
-  scope_nursery = 2,  // wakes its owner only by the count of its children
-  scope_lazy = 4,     // a request wakes nobody
-  scope_extras = 16,  // a par frame that holds bindings, or stands in an inner fiber
-  scope_linked = 8,   // stands in its parent's list; guarded by the parent's lock
-  scope_lapsed = 32,  // a shield whose time is over [SCP-5]
+  scope_shield = 1,      // requests from above stop here
+  scope_nursery = 2,     // wakes its owner only by the count of its children
+  scope_lazy = 4,        // a request wakes nobody
+  scope_extras = 16,     // a par frame that holds bindings, or stands in an inner fiber
+  scope_linked = 8,      // stands in its parent's list; guarded by the parent's lock
+  scope_lapsed = 32,     // a shield whose time is over [SCP-5]
+  scope_unlimited = 64,  // and whose deadline ends no wait any more
 };
 
 struct ScopeCore {
