@@ -288,7 +288,8 @@ template <bool Plain>
 [[gnu::always_inline]] inline void yield_on(Worker& worker, FiberCore* self, TaskCore* task) {
   ++worker.counters.yields;
   const Entry next = next_of<Plain>(worker);
-  if (!next && !worker.look_due(worker.picks) && !worker.runtime->options.migration_check &&
+  if (!next && (Plain || task->strand == nullptr) &&  // in whose line others may stand [STR-2]
+      !worker.look_due(worker.picks) && !worker.runtime->options.migration_check &&
       (worker.steals || worker.runtime->global.empty()))  // under the global policy all others stand there
     return;                                               // nobody else, no full look due
   if (task->top == nullptr) [[unlikely]]
