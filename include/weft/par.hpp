@@ -22,6 +22,8 @@
 
 #include "weft/detail/par_frame.hpp"
 #include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+#include "weft/scope.hpp"
 
 namespace weft::inline v0 {
 
@@ -147,7 +149,13 @@ auto map_limited(R&& range, std::size_t limit, F f) {
   });
   std::vector<Value> values;
   values.reserve(size);
-  for (auto& result : results) values.push_back(std::move(*result));
+  for (auto& result : results) {
+    if (!result) [[unlikely]] {  // asked to stop from outside, which is no failure of a child
+      yield_now();
+      throw Cancelled(nullptr, cancel_reason());  // where nothing is raised because the stack unwinds
+    }
+    values.push_back(std::move(*result));
+  }
   return values;
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/stress.hpp"
@@ -352,4 +354,55 @@ TEST_CASE("par: a failure in the middle of parallel_for comes out once, and all 
                          "500", std::runtime_error);
     CHECK(inside == 0);
   });
+}
+
+TEST_CASE(
+    "par: parallel_for, reduce, sort and map_limited end by a cancel and by a deadline around them, when all of their "
+    "pieces have [N-016]") {
+  using Touch = std::function<void()>;  // called for each element, or pair of them
+  const std::vector<std::pair<std::string, std::function<void(const Touch&)>>> ways{
+      {"parallel_for", [](const Touch& touch) { weft::parallel_for(std::vector<int>(64), [&](int) { touch(); }, 1); }},
+      {"reduce",
+       [](const Touch& touch) {
+         const std::vector<int> values(64);
+         (void)weft::reduce(values, 0, std::plus<>(), [&](int x) { return touch(), x; }, 1);
+       }},
+      {"sort",
+       [](const Touch& touch) {
+         std::vector<int> values(64);
+         weft::sort(values, [&](int a, int b) { return touch(), a < b; }, 4);
+       }},
+      {"map_limited",
+       [](const Touch& touch) {
+         const std::vector<int> values(64);
+         (void)weft::map_limited(values, 3, [&](int x) { return touch(), x; });
+       }},
+  };
+  for (const auto& [name, way] : ways) {
+    in_each_universe([&, name = name, &way = way](const Universe& u) {
+      CAPTURE(name);
+      std::atomic<int> inside = 0;
+      std::atomic<int> ended = 0;
+      const Touch touch = [&] {
+        ++inside;
+        struct Leave {
+          std::atomic<int>& count;
+          ~Leave() { --count; }
+        } leave{inside};
+        weft::sleep(1h);
+        ++ended;
+      };
+      CHECK_FALSE(weft::timeout(1ms, [&] { way(touch); }));
+      CHECK(inside == 0);
+      weft::with_nursery([&](weft::Nursery& n) {
+        auto task = u.spawn(n, [&] { way(touch); });
+        until([&] { return inside > 0; });
+        task.cancel();
+        task.wait();
+        CHECK(task.status() == weft::TaskStatus::cancelled);
+        CHECK(inside == 0);
+      });
+      CHECK(ended == 0);
+    });
+  }
 }
