@@ -16,7 +16,8 @@ TEST_CASE("matrix: a runtime that leaves workers and policy open has those that 
   const weft::Runtime open;
   if (const char* workers = std::getenv("WEFT_WORKERS")) CHECK(std::to_string(open.options().workers) == workers);
   if (const char* policy = std::getenv("WEFT_POLICY")) CHECK(std::string(to_string(open.options().policy)) == policy);
-  const bool narrowed = std::getenv("WEFT_WORKERS") != nullptr || std::getenv("WEFT_POLICY") != nullptr;
+  const bool narrowed = std::getenv("WEFT_WORKERS") != nullptr || std::getenv("WEFT_POLICY") != nullptr ||
+                        !leaves_open("WEFT_IN_PLACE", "1");
   CHECK((universes().size() < 18) == narrowed);
   for (const Universe& universe : universes()) {
     const weft::Runtime runtime(universe.options());

@@ -4,7 +4,8 @@
 //   in_place   the default: a child that its joiner finds runs on the joiner's stack
 //   queued     in_place is off: the joiner parks, a worker takes the child from a queue
 //   stolen     in_place is off, and spawn() does not come back before another worker has begun the child
-// With WEFT_WORKERS and WEFT_POLICY set, which decide for every runtime that leaves them open, only those universes.
+// With WEFT_WORKERS, WEFT_POLICY and WEFT_IN_PLACE set, which decide for every runtime that leaves them open, only
+// those universes.
 #pragma once
 
 #include <chrono>
@@ -61,7 +62,7 @@ inline std::vector<Universe> universes() {
   for (const unsigned workers : worker_counts()) {
     for (const auto policy : {Policy::steal, Policy::global}) {
       if (!leaves_open("WEFT_POLICY", weft::to_string(policy))) continue;
-      if (policy == Policy::steal) all.push_back({workers, policy, Mode::in_place});
+      if (policy == Policy::steal && may_run_in_place()) all.push_back({workers, policy, Mode::in_place});
       all.push_back({workers, policy, Mode::queued});
       if (workers > 1) all.push_back({workers, policy, Mode::stolen});
     }

@@ -32,4 +32,9 @@ inline bool may_steal() {
   return leaves_open("WEFT_POLICY", "steal");
 }
 
+// For tests about children on their joiner's stack: the global policy runs nothing there.
+inline bool may_run_in_place() {
+  return may_steal() && leaves_open("WEFT_IN_PLACE", "1");
+}
+
 }  // namespace weft_test

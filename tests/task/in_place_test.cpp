@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "weft/dyn.hpp"
 #include "weft/fiber.hpp"
 #include "weft/generator.hpp"
+#include "weft/mutex.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
 #include "weft/task_local.hpp"
@@ -23,7 +25,7 @@ using namespace std::chrono_literals;
 using namespace weft_test;
 
 TEST_CASE("in place: an unstarted child runs on its joiner's stack, and is counted [N-011]") {
-  if (!may_steal()) return;  // the global policy runs nothing in place
+  if (!may_run_in_place()) return;
   for (const bool allowed : {true, false}) {
     weft::RuntimeOptions options = workers(1);
     options.in_place = allowed;
@@ -283,6 +285,39 @@ TEST_CASE("in place: a child starts with the default rounding mode, its joiner k
     (void)fiber.resume();
     CHECK(in_child == FE_TONEAREST);
     CHECK(after == FE_UPWARD);
+  });
+}
+
+TEST_CASE("in place: a mutex that the joiner holds is not the child's, and stays the joiner's [HA4.4]") {
+  in_each_universe([](const Universe& u) {
+    weft::Mutex mutex;
+    bool tried = true;
+    bool waited = true;
+    bool got = false;
+    weft::with_nursery([&](weft::Nursery& n) {
+      const std::lock_guard guard(mutex);
+      auto child = u.spawn(n, [&] {
+        tried = mutex.try_lock();
+        waited = mutex.lock_for(1ms);
+        return 1;
+      });
+      CHECK(child.join() == 1);
+      CHECK_FALSE(mutex.try_lock());
+    });
+    CHECK_FALSE(tried);
+    CHECK_FALSE(waited);
+    // The other way: what a child has locked stays the child's, not its joiner's.
+    weft::with_nursery([&](weft::Nursery& n) {
+      auto child = u.spawn(n, [&] {
+        const std::lock_guard guard(mutex);
+        weft::sleep(1ms);
+        got = true;
+      });
+      child.join();
+      CHECK(mutex.try_lock());
+      mutex.unlock();
+    });
+    CHECK(got);
   });
 }
 
