@@ -57,19 +57,27 @@ function(weft_narrow_test name program)
   set_tests_properties("${name} [N-091]" PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()
 foreach(floor io net)
-  weft_narrow_test("${floor}.without_uring [N-056]" weft_${floor}_tests program_no_uring EPERM)
-  weft_narrow_test("${floor}.unknown_uring [N-056]" weft_${floor}_tests program_no_uring ENOSYS)
+  weft_narrow_test("${floor}.without_uring [N-056]" weft_${floor}_tests program_refusing io_uring EPERM)
+  weft_narrow_test("${floor}.unknown_uring [N-056]" weft_${floor}_tests program_refusing io_uring ENOSYS)
   set_property(TEST "${floor}.unknown_uring [N-056] [N-091]" PROPERTY LABELS full)
   weft_narrow_test("${floor}.on_one_cpu" weft_${floor}_tests ${WEFT_TASKSET} -c 0)
   weft_narrow_test("${floor}.in_little_space" weft_${floor}_tests ${WEFT_PRLIMIT} --as=4294967296)
 endforeach()
 if(TARGET weft_tls_tests)
-  weft_narrow_test("tls.without_uring [N-056]" weft_tls_tests program_no_uring EPERM)
+  weft_narrow_test("tls.without_uring [N-056]" weft_tls_tests program_refusing io_uring EPERM)
 endif()
 set(name "foreign_loop.without_uring [N-056] [N-091]")
 add_test(NAME ${name}
-  COMMAND program_no_uring EPERM $<TARGET_FILE:weft_sched_tests> --source-file=*/foreign_loop_test.cpp --no-intro)
+  COMMAND program_refusing io_uring EPERM $<TARGET_FILE:weft_sched_tests> --source-file=*/foreign_loop_test.cpp --no-intro)
 set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# Whole runtimes where membarrier is refused: fences are real on both sides, and no worker takes the short ways.
+foreach(floor task sched)
+  weft_narrow_test("${floor}.without_membarrier [B46]" weft_${floor}_tests program_refusing membarrier EPERM)
+  weft_narrow_test("${floor}.unknown_membarrier [B46]" weft_${floor}_tests program_refusing membarrier ENOSYS)
+  set_property(TEST "${floor}.without_membarrier [B46] [N-091]" PROPERTY ENVIRONMENT WEFT_SPEC_ASSERT=0)
+  set_property(TEST "${floor}.unknown_membarrier [B46] [N-091]" PROPERTY LABELS full)
+endforeach()
 
 # The io suite where every task goes on on another worker than the one that it waited on. With two workers of which one
 # computes for ever there is no other: that case is left out.
