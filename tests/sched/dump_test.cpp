@@ -190,6 +190,58 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "dump: who joins in place is JOINING, whether the child on its stack is a call or has been away; children that "
+    "have not begun are counted [N-070] [N-011]") {
+  RuntimeOptions options = with_workers(1);
+  options.sysmon = false;
+  Runtime runtime(options);
+  if (!may_run_in_place()) return;
+  std::string of_call;    // of one that has never left its joiner's stack [PLACE-1]
+  std::string of_parked;  // while it waits there [PLACE-2]
+  std::string of_both;    // a call over one that has waited
+  runtime.run(
+      [&] {
+        with_nursery([&](Nursery& outer) {
+          outer.spawn([&] { of_call = dump(); }).join();  // without a name: that alone would make it stand out
+          auto parent = outer.spawn(
+              [&] {
+                auto watcher = go([&] { of_parked = dump(); });
+                sleep(1ms);
+                watcher.wait();
+                with_nursery([&](Nursery& inner) {
+                  inner
+                      .spawn([&] {
+                        with_nursery([&](Nursery& last) {
+                          for (int i = 0; i < 3; ++i) last.start([] {});
+                          of_both = dump();
+                        });
+                      })
+                      .join();
+                });
+              },
+              {.name = "parent"});
+          parent.join();
+        });
+      },
+      {.name = "root"});
+  CHECK(runtime.stats().in_place == 6);
+  CAPTURE(of_call);
+  CHECK(says(line_about(of_call, "root"), " JOINING on worker 0"));
+  CHECK(says(of_call, "\n      task "));
+  CHECK(says(of_call, " RUNNING on worker 0"));
+  CHECK_FALSE(says(of_call, "not begun"));
+  CAPTURE(of_parked);
+  CHECK(says(line_about(of_parked, "root"), " JOINING on worker 0"));
+  CHECK(says(line_about(of_parked, "parent"), " PARKED sleep "));
+  CAPTURE(of_both);
+  CHECK(says(line_about(of_both, "root"), " JOINING on worker 0"));
+  CHECK(says(line_about(of_both, "parent"), " JOINING on worker 0"));
+  CHECK(says(of_both, " RUNNING on worker 0"));
+  CHECK(depth_of(line_about(of_both, "root")) + 4 == depth_of(line_about(of_both, "parent")));
+  CHECK(says(of_both, ": 0 children, 3 not begun"));
+}
+
 TEST_CASE("dump: a task that runs elsewhere is shown with its stack, taken where it runs") {
   if (WEFT_TSAN) return;  // delays signals
   Runtime runtime(with_workers(2));
