@@ -123,6 +123,38 @@ TEST_CASE(
   CHECK(visits > 10);
 }
 
+TEST_CASE(
+    "diagnostics: when a task parked, and where it ran last, scrambled by a thread while many workers run change no "
+    "result [V-027]") {
+  if (WEFT_TSAN) return;  // the notes are plain words of whoever runs the task
+  each_universe([](const Universe& u, weft::Runtime& runtime) {
+    std::atomic<bool> stop = false;
+    struct Vandal {
+      weft::detail::Random random{11};
+      unsigned workers = 0;
+    } vandal{.workers = u.workers};
+    std::thread thread([&] {
+      while (!stop) {
+        weft::detail::for_each_record(
+            [](weft::detail::TaskCore* task, void* context) {
+              auto& self = *static_cast<Vandal*>(context);
+              volatile auto& parked_at = task->parked_at;
+              volatile auto& last_worker = task->last_worker;
+              parked_at = static_cast<std::uint32_t>(self.random.next());
+              last_worker = static_cast<std::uint16_t>(self.random.below(self.workers));
+            },
+            &vandal);
+        std::this_thread::sleep_for(5us);
+      }
+    });
+    int sum = 0;
+    runtime.run([&] { sum = workload(); });
+    stop = true;
+    thread.join();
+    CHECK(sum == 6000);
+  });
+}
+
 TEST_CASE("diagnostics: what is queued is counted up and down: the pressure is zero when nothing is [W-080]") {
   each_universe([](const Universe&, weft::Runtime& runtime) {
     runtime.run([&] { CHECK(workload() == 6000); });

@@ -422,6 +422,47 @@ TEST_CASE(
   CHECK(went_on_at.load() != temp_place.load());
 }
 
+TEST_CASE("elastic: what a temporary worker spawns pinned stays with a base worker, and waits for it [WKR-4] [HB19]") {
+  RuntimeOptions options = brisk(1);
+  options.max_workers = 2;
+  Runtime runtime(options);
+  Pipe pipe;
+  constexpr int count = 8;
+  std::atomic<int> ran{0};
+  std::atomic<int> elsewhere{0};
+  std::atomic<bool> spawned{false};
+  runtime.run([&] {
+    with_nursery([&](Nursery& nursery) {
+      std::atomic<bool> helps{false};
+      // On the temporary worker, once the base worker is stuck.
+      nursery.start([&] {
+        while (this_worker()->index == 0) yield_now();
+        CHECK(static_cast<Worker*>(this_worker())->temporary);
+        for (int i = 0; i < count; ++i) {
+          (void)nursery.spawn(
+              [&] {
+                for (int k = 0; k < 3; ++k) {
+                  elsewhere += this_worker()->index != 0;
+                  k == 1 ? sleep(10us) : yield_now();
+                }
+                ++ran;
+              },
+              {.pinned = true});
+        }
+        for (int i = 0; i < 100; ++i) yield_now();  // it has the time to take them
+        CHECK(ran == 0);
+        spawned = true;
+        pipe.release(1);
+      });
+      yield_now();
+      pipe.wait();
+    });
+  });
+  CHECK(spawned);
+  CHECK(ran == count);
+  CHECK(elsewhere == 0);
+}
+
 TEST_CASE("elastic: a worker that computes is neither drained nor given help [W-078] [HC16]") {
   for (const unsigned workers : {1U, 2U}) {
     CAPTURE(workers);

@@ -94,7 +94,13 @@ TEST_CASE(
     });
   });
   REQUIRE(eventually([&] { return held == 2; }));
-  for (int i = 0; i < 100'000; ++i) (void)runtime.go([&] { ++ran; });
+  const weft::detail::GlobalQueue& global = runtime.core().global;
+  CHECK(global.capacity() == 64);
+  for (int i = 0; i < 64; ++i) (void)runtime.go([&] { ++ran; });
+  CHECK(global.overflow_size() == 0);
+  for (int i = 64; i < 100'000; ++i) (void)runtime.go([&] { ++ran; });
+  CHECK(global.size() == 100'000);
+  CHECK(global.overflow_size() == 100'000 - 64);
   CHECK(ran == 0);
   release = true;
   driver.join();

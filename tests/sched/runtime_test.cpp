@@ -272,6 +272,54 @@ TEST_CASE("shutdown: parked, sleeping, queued and new tasks all end; later spawn
   }
 }
 
+TEST_CASE(
+    "shutdown: nurseries of tasks that clean up still spawn; the children are born cancelled unless shielded [HC9]") {
+  for (const unsigned count : worker_counts()) {
+    CAPTURE(count);
+    weft::Runtime runtime(workers(count));
+    std::atomic<int> shielded = 0;
+    std::atomic<int> bare = 0;
+    std::atomic<int> stopped = 0;
+    std::atomic<int> outside = 0;
+    runtime.run([&] {
+      std::atomic<int> waiting = 0;
+      for (int i = 0; i < 20; ++i)
+        (void)weft::go([&, waits = &waiting] {
+          try {
+            ++*waits;
+            weft::sleep(1h);
+          } catch (const weft::Cancelled&) {
+            try {
+              weft::with_nursery([&](weft::Nursery& n) {
+                n.start([&] { ++bare; });
+                auto held = n.spawn([&] { ++bare; });
+                weft::yield_now();
+              });
+            } catch (const weft::Cancelled& again) {
+              if (again.reason() == weft::CancelReason::shutdown) ++stopped;
+            }
+            weft::shield([&] {
+              weft::with_nursery([&](weft::Nursery& n) {
+                n.start([&] { ++shielded; });
+                n.start([&] { weft::sleep(50us), ++shielded; });
+                CHECK(n.spawn([&] { return ++shielded, 5; }).join() == 5);
+              });
+              if (refused([&] { (void)runtime.go([] {}); }) == weft::RuntimeErrc::shut_down) ++outside;
+            });
+            throw;
+          }
+        });
+      until([&] { return waiting == 20; });
+    });
+    CHECK(runtime.shutdown());
+    CHECK(bare == 0);
+    CHECK(stopped == 20);
+    CHECK(shielded == 60);
+    CHECK(outside == 20);
+    CHECK(runtime.stats().started == runtime.stats().finished);
+  }
+}
+
 TEST_CASE("shutdown: inside a task it is refused, and the runtime goes on [B19]") {
   weft::Runtime runtime(workers(2));
   runtime.run([&] { CHECK(refused([&] { runtime.shutdown(); }) == weft::RuntimeErrc::nested_run); });

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Tasks that follow one another on one stack: nothing of one is left for the next.
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "sched/universe.hpp"
+#include "weft/detail/fiber_core.hpp"
+#include "weft/nursery.hpp"
+#include "weft/runtime.hpp"
+
+using namespace std::chrono_literals;
+using namespace weft_test;
+
+namespace {
+
+struct Seen {
+  const void* core = nullptr;
+  int uncaught = -1;
+  bool handled = true;
+};
+Seen look() {
+  return {weft::detail::current_core()->root, std::uncaught_exceptions(), std::current_exception() != nullptr};
+}
+
+struct WaitsWhenItGoes {
+  ~WaitsWhenItGoes() {
+    weft::shield([] { weft::sleep(10us); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("virtual core: the next task on a stack finds no exception of the one before, however that ended [HC5]") {
+  const std::vector<std::pair<const char*, std::function<void()>>> ends{
+      {"returned", [] {}},
+      {"thrown", [] { throw std::runtime_error("x"); }},
+      {"thrown across a wait",
+       [] {
+         const WaitsWhenItGoes waits;
+         throw std::runtime_error("x");
+       }},
+      {"thrown from a handler",
+       [] {
+         try {
+           throw 1;
+         } catch (int) {
+           weft::sleep(10us);
+           throw std::runtime_error("y");
+         }
+       }},
+      {"cancelled in a handler",
+       [] {
+         try {
+           throw 1;
+         } catch (int) {
+           weft::cancel_scope();
+           weft::sleep(1h);
+         }
+       }},
+      {"a handler that waited",
+       [] {
+         try {
+           throw 1;
+         } catch (int) {
+           weft::yield_now();
+           weft::sleep(10us);
+         }
+       }},
+  };
+  for (const auto policy : {weft::RuntimeOptions::Policy::steal, weft::RuntimeOptions::Policy::global}) {
+    weft::RuntimeOptions options = workers(1);
+    options.policy = policy;
+    options.in_place = false;
+    weft::Runtime runtime(options);
+    runtime.run([&] {
+      for (const auto& [name, end] : ends) {
+        CAPTURE(name);
+        int same = 0;
+        for (int round = 0; round < 20; ++round) {
+          const void* before = nullptr;
+          auto first = weft::go([&] {
+            before = look().core;
+            weft::with_nursery([&](weft::Nursery&) { end(); });
+          });
+          first.wait();
+          auto second = weft::go([] { return look(); });
+          const Seen seen = second.join();
+          same += seen.core == before;
+          CHECK(seen.uncaught == 0);
+          CHECK_FALSE(seen.handled);
+          try {
+            first.join();
+          } catch (...) {
+          }
+        }
+        CHECK(same > 0);
+      }
+    });
+  }
+}
