@@ -177,7 +177,8 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
   CHECK(was_earlier);
 }
 
-TEST_CASE("sleep: a timer left over from an earlier wait ends no later one; it is counted as stale [B16] [J-096] [W-087]") {
+TEST_CASE(
+    "sleep: a timer left over from an earlier wait ends no later one; it is counted as stale [B16] [J-096] [W-087]") {
   weft::RuntimeOptions options = workers(1);
   options.sysmon = false;  // which may fire the timer between two looks of ours
   weft::Runtime runtime(options);

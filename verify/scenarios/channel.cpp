@@ -142,7 +142,7 @@ void batch_taken(World& world) {
   });
 }
 
-const Register a{{.name = "channel: a sender meets a receiver, no buffer [W-049] [W-051] [W-057]",
+const Register a{{.name = "channel: a sender meets a receiver, no buffer [W-049] [W-051] [W-057] [HA2.1]",
                   .run = one_each<Real, 0>,
                   .preemptions = 4}};
 const Register b{{.name = "channel: a sender meets a receiver, store buffers [B1]",

@@ -171,11 +171,13 @@ void two_cancellers(World& world) {
   one_wait<Kit>(world, false, 2);
 }
 
-const Register a{
-    {.name = "park: a value meets a parker [B1] [B4] [V-046] [W-043]", .run = data_alone<Real>, .preemptions = 3}};
-const Register b{{.name = "park: a value and a cancel meet a parker [B3] [B14] [V-046]", .run = data_or_cancel<Real>}};
+const Register a{{.name = "park: a value meets a parker [B1] [B4] [V-046] [W-043] [HA2.3]",
+                  .run = data_alone<Real>,
+                  .preemptions = 3}};
+const Register b{
+    {.name = "park: a value and a cancel meet a parker [B3] [B14] [V-046] [HA2.2]", .run = data_or_cancel<Real>}};
 const Register c{{.name = "park: two cancellers meet a parker [B3]", .run = two_cancellers<Real>, .preemptions = 3}};
-const Register d{{.name = "park: a flag and no list, asymmetric fences and store buffers [B1] [B46]",
+const Register d{{.name = "park: a flag and no list, asymmetric fences and store buffers [B1] [B46] [HA2.6]",
                   .run = two_cancellers<Real>,
                   .delays = 2,
                   .asymmetric = true}};

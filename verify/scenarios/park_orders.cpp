@@ -204,13 +204,13 @@ const Register a{{.name = "park orders: a value through claim, delivery and run 
                   .run = through_the_queue<RealWord, RealQueue>,
                   .preemptions = 3}};
 const Register b{{.name = "park orders: who looks sees on what it runs [W-108]", .run = looked_at<RealWord>}};
-const Register c{{.name = "park orders: the second of leaving and delivering goes on [W-111] [W-112] [V-046]",
+const Register c{{.name = "park orders: the second of leaving and delivering goes on [W-111] [W-112] [V-046] [HA2.4]",
                   .run = second_goes_on<RealWord>,
                   .preemptions = 4}};
 const Register d{{.name = "park orders: the latch brings what its waker wrote [W-114] [V-046]",
                   .run = latch<RealWord>,
                   .preemptions = 4}};
-const Register e{{.name = "park orders: the parker's own claim against a waker's [W-113] [W-115] [V-046]",
+const Register e{{.name = "park orders: the parker's own claim against a waker's [W-113] [W-115] [V-046] [HA2.5]",
                   .run = own_claim<RealWord>,
                   .preemptions = 4}};
 const Register f{{.name = "park orders: nothing on the stack after it was left [W-029] [V-045]",
