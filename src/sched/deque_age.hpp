@@ -17,8 +17,8 @@
 // Threads: the worker's own.
 // Rejected: a time in each entry (a clock read for each spawn, and an entry is one word). "The oldest index has not
 // moved": it does not where the owner pops everything [DEQ-6], so whatever forks and joins would look old. [AGE-1]
-// without [AGE-3]: a tree of 10^5 leaves on one worker, each node on a stack of its own, had 6,000 of its nodes open at
-// once, not 450.
+// without [AGE-3]: a tree of 10^5 leaves on one worker, each node on a stack of its own, would have 6,000 of its nodes
+// open at once (by a model that gives 450 with it, where 442 were counted).
 #pragma once
 
 #include <cstddef>
