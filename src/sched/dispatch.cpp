@@ -25,7 +25,6 @@
 #include "sched/stack_owner.hpp"
 #include "sched/task_end.hpp"
 #include "sched/tracer.hpp"
-#include "weft/detail/nursery_core.hpp"
 #include "weft/detail/point.hpp"
 
 namespace weft::inline v0::detail {
@@ -416,6 +415,16 @@ bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into) {
   task->word.make_runnable();
   into.push_back(Entry(task, entry_task));
   return true;
+}
+
+bool stays_on(const Worker& worker, const TaskCore& task) {
+  return worker.plain && !(task.flags & (task_pinned | task_thread)) && task.strand == nullptr &&
+         runtime_of(task) == worker.runtime;
+}
+
+void queue_here(Worker& worker, Chain&& ready, std::size_t count, TaskCore* last) {
+  worker.counters.wakes += count + 1;
+  worker.ready.push_all(std::move(ready), count, Entry(last, entry_task));
 }
 
 void wake_joiner(Worker& worker, TaskCore* joiner, Ticket ticket) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "sched/runtime_core.hpp"
+#include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -23,10 +24,21 @@ void* leave_for(Worker& worker, FiberCore* self, Entry entry);
 
 // --- Putting in.
 
+// Where a task belongs that has begun and not ended. A nursery's children run where their nursery does, which is told
+// without a look at the stack of the task: of a million that wait that is in no cache.
+inline RuntimeCore* runtime_of(const TaskCore& task) {
+  if (task.nursery != nullptr && task.nursery->runtime != nullptr) return task.nursery->runtime;
+  return task.root->worker->runtime;
+}
+
 // The caller owns the word (Queue::you, or a task that yields): makes it runnable and queues it, once.
 void make_ready(TaskCore* task, WakeReason why);
 // The same for a batch: true if the task is in `into`, for the caller to queue; false if it had to go elsewhere.
 bool gather_ready(RuntimeCore& runtime, TaskCore* task, Chain& into);
+// May a task that this worker has woken stand in its queue right away, RUNNABLE, and does nobody want to be told?
+bool stays_on(const Worker& worker, const TaskCore& task);
+// So many of those, and one more: as if each was made ready, `last` at the end.
+void queue_here(Worker& worker, Chain&& ready, std::size_t count, TaskCore* last);
 // For the trace, by who claimed it, before it becomes runnable.
 void note_wake(const TaskCore& task);
 // By who has just ended the last child of `joiner`, on a virtual core that goes back to its loop: the joiner goes on

@@ -3,17 +3,21 @@
 // the waiters' stacks; a Waiter has `next`, `linked`, `ticket` and `task`, whose word parks.
 //
 //   waiter                                                  who ends
-//   publish(): PARKING and link under the lock, fence       its state says "over"
-//   over? call the wait off : park                          anybody(): fence, look at the list
-//   withdraw()                                              wake_all()
+//   announce(): link under the lock, fence                  its state says "over"
+//   over? no: publish(): still linked? PARKING : over       anybody(): fence, look at the list
+//   park                                                    wake_all()
+//   withdraw()
 //
 // Invariants
 //   [JOIN-1] The waiter links itself, runs a heavy fence, then looks whether it is over; who ends says so, runs a light
 //            fence, then looks at the list. One of the two sees the other.
+//   [JOIN-4] It is RUNNING until then: the heavy fence is a call of the system, and there is none between PARKING and
+//            LEFT. Who ends meanwhile takes its node out, which it finds under the lock before it parks.
 //   [JOIN-2] Nodes are claimed under the lock, delivered after it. A waiter that comes back for another reason unlinks
 //            its node under the lock, so no node is looked at after its frame has gone.
 //   [JOIN-3] Of a claimed node everything is read before deliver(): from then on its waiter may run.
 // Threads: any; the lists of several objects may share a lock.
+// Rejected: PARKING and the link in one step, then the fence (a membarrier by a task that is PARKING) [HB18].
 // Relaxed: the head is written under the lock; the ender's look at it comes after its fence [JOIN-1].
 #pragma once
 
@@ -25,16 +29,24 @@
 namespace weft::inline v0::detail {
 
 struct JoinList {
+  // From here on who ends finds it.
   template <class Waiter, class Lock>
-  static void publish(seam::Atomic<Waiter*>& head, Waiter& waiter, Lock& lock) {
+  static void announce(seam::Atomic<Waiter*>& head, Waiter& waiter, Lock& lock) {
     {
       const std::lock_guard guard(lock);
-      // [LP waiter published, W-110] PARKING and the link under the lock of the list; unlocking releases both to
-      // whoever locks it next
-      waiter.ticket = waiter.task->word.begin_park();
       link(head, waiter);
     }
     seam::heavy_fence();  // [JOIN-1]
+  }
+  // After a look that it is not over yet. False: it is by now, and nothing waits [JOIN-4].
+  template <class Waiter, class Lock>
+  [[nodiscard]] static bool publish(Waiter& waiter, Lock& lock) {
+    const std::lock_guard guard(lock);
+    if (!waiter.linked) return false;
+    // [LP waiter published, W-110] PARKING and the ticket under the lock of the list; unlocking releases both to
+    // whoever locks it next
+    waiter.ticket = waiter.task->word.begin_park();
+    return true;
   }
 
   // Before the node's frame goes, whatever ended the wait. Once more does nothing.

@@ -300,8 +300,14 @@ template <bool Plain>
   leave_here_for<Plain>(worker, self, next);
 }
 
+// Of a worker: what dies there, because there was no stack for it, may have destructors that yield.
+bool is_own_stack(const FiberCore& root) {
+  return root.worker != nullptr && root.base == nullptr;
+}
+
 // What is pending is raised, and where there is no worker the thread yields.
 [[gnu::noinline]] void yield_slow(FiberCore* self) {
+  if (is_own_stack(*self->root)) return seam::yield_thread();
   TaskCore& task = *task_here();
   refuse_if_forked(*self->root);
   look_here("yield");
@@ -324,7 +330,7 @@ void look_here(const char* kind) {
 void yield_task() {
   FiberCore* self = current_core();
   FiberCore* root = self->root;
-  if (root->worker == nullptr) return seam::yield_thread();
+  if (root->worker == nullptr || is_own_stack(*root)) return seam::yield_thread();
   yield_on<false>(static_cast<Worker&>(*root->worker), self, root->task);
 }
 
@@ -334,7 +340,8 @@ void yield_and_look() {
   if (worker == nullptr || !worker->plain) [[unlikely]]
     return yield_slow(current_core());
   const Here here(*worker);
-  if (here.root->alert.load(std::memory_order_relaxed) == 0 && !(here.self->above() & above_bound)) [[likely]] {
+  if (!is_own_stack(*here.root) && here.root->alert.load(std::memory_order_relaxed) == 0 &&
+      !(here.self->above() & above_bound)) [[likely]] {
     TaskCore& task = *here.root->task;
     if (task.scope->deadline_within == seam::no_deadline && surely_unasked(task, *task.scope)) [[likely]]
       return yield_on<true>(*worker, here.self, &task);

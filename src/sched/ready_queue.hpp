@@ -83,8 +83,15 @@ class ReadyQueue {
   // So many, in one step.
   void append(Chain&& chain, std::size_t count) {
     lock<false>();
-    fifo_.append(std::move(chain));
-    waiting_ += count;
+    append_all(std::move(chain), count);
+    lock_.unlock_owner();
+  }
+  // As if each of so many went through the slot, and `last` at the end.
+  void push_all(Chain&& chain, std::size_t count, Entry last) {
+    lock<false>();
+    if (const Entry displaced = slot_) append(displaced);
+    append_all(std::move(chain), count);
+    slot_ = last;
     lock_.unlock_owner();
   }
 
@@ -121,6 +128,10 @@ class ReadyQueue {
   void append(Entry entry) {
     fifo_.push_back(entry);
     waiting_ += 1;
+  }
+  void append_all(Chain&& chain, std::size_t count) {
+    fifo_.append(std::move(chain));
+    waiting_ += count;
   }
   Entry take_oldest() {
     const Entry entry = fifo_.pop_front();

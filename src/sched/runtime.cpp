@@ -96,6 +96,7 @@ class AsWorker {
     give_all_records(&worker_);
     root_->worker = nullptr;
     set_thread_worker(nullptr);
+    forget_own_task();
     root_->task = previous_task_;
     ++worker_.counters.entered[static_cast<unsigned>(WorkerState::dead)];
     worker_.state.store(WorkerState::dead, std::memory_order_release);  // the place may be taken again
@@ -104,6 +105,14 @@ class AsWorker {
   AsWorker& operator=(const AsWorker&) = delete;
 
  private:
+  // Who waited on the worker's own stack, where what never got a stack dies, has made this thread a task.
+  void forget_own_task() {
+    if (root_->task == nullptr) return;
+    auto* const at_end = root_->carrier->at_end;
+    drop_thread_task();
+    if (previous_task_ != nullptr) root_->carrier->at_end = at_end;  // for that one
+  }
+
   Worker& worker_;
   FiberCore* root_;
   TaskCore* previous_task_;

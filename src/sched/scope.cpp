@@ -22,7 +22,6 @@
 #include "sched/scope_tree.hpp"
 #include "sched/virtual_time.hpp"
 #include "weft/detail/cleanup.hpp"
-#include "weft/detail/nursery_core.hpp"
 
 namespace weft::inline v0 {
 
@@ -81,31 +80,27 @@ class CancelWakes {
     const TaskMoment now = task.word.look();
     if (now.state() != TaskState::parking) return;
     if (task.word.wake(now.ticket(), WakeReason::cancel) != TaskWord::Wake::queue_it) return;
-    if (!stays_here(task)) return claimed_.push_back(Entry(&task, entry_task));
+    if (worker_ == nullptr || !stays_on(*worker_, task)) return claimed_.push_back(Entry(&task, entry_task));
     task.word.make_runnable();
-    ready_.push_back(Entry(&task, entry_task));
-    ++ready_count_;
+    if (last_ != nullptr) {
+      woken_.push_back(Entry(last_, entry_task));
+      ++woken_count_;
+    }
+    last_ = &task;
   }
   // After it.
   void queue_all() {
-    if (ready_count_ != 0) {
-      worker_->counters.wakes += ready_count_;
-      worker_->ready.append(std::move(ready_), std::exchange(ready_count_, 0));
-    }
+    if (TaskCore* last = std::exchange(last_, nullptr))
+      queue_here(*worker_, std::move(woken_), std::exchange(woken_count_, 0), last);
     while (const Entry entry = claimed_.pop_front()) make_ready(entry.as<TaskCore>(), WakeReason::cancel);
   }
 
  private:
-  // As make_ready would do, and nobody wants to be told.
-  bool stays_here(const TaskCore& task) const {
-    return worker_ != nullptr && worker_->plain && !(task.flags & (task_pinned | task_thread)) &&
-           task.strand == nullptr && runtime_of(task) == worker_->runtime;
-  }
-
   Worker* const worker_ = static_cast<Worker*>(this_worker());
-  Chain claimed_;  // ours alone, both: claimed, delivered and left
-  Chain ready_;
-  std::size_t ready_count_ = 0;
+  Chain claimed_;  // ours alone, as the next: claimed, delivered and left
+  Chain woken_;
+  std::size_t woken_count_ = 0;
+  TaskCore* last_ = nullptr;  // ready, too
 };
 
 }  // namespace

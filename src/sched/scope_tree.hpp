@@ -70,9 +70,11 @@ struct ScopeTree {
     for (;;) {
       if (at->owner != nullptr) visit(*at->owner);
       for (auto* task = at->tasks; task != nullptr;) {
-        auto* next = task->links.scope_next;
-        __builtin_prefetch(next, 1);          // its word and
-        __builtin_prefetch(&next->links, 1);  // who comes after it, while this one is visited
+        auto* const next = task->links.scope_next;
+        if (next != nullptr) {  // its word, and who comes after it, while this one is visited
+          __builtin_prefetch(next, 1);
+          __builtin_prefetch(&next->links, 1);
+        }
         visit(*task);
         task = next;
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sched/thread_worker.hpp"
 
+#if WEFT_THREAD_WORKER
+
 extern "C" {
 // By its name alone, in thread_worker().
 [[gnu::used, gnu::visibility("hidden"),
@@ -8,15 +10,15 @@ extern "C" {
 }
 
 namespace weft::inline v0::detail {
-
 void set_thread_worker(Worker* worker) {
   weft_thread_worker = worker;
 }
-
-#if !defined(__x86_64__) && !defined(__aarch64__)
-Worker* thread_worker() {
-  return static_cast<Worker*>(weft_thread_worker);
-}
-#endif
-
 }  // namespace weft::inline v0::detail
+
+#else
+
+namespace weft::inline v0::detail {
+void set_thread_worker(Worker* /*worker*/) {}  // the root knows
+}  // namespace weft::inline v0::detail
+
+#endif

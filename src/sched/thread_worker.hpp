@@ -9,20 +9,32 @@
 //          so there is one at a time.
 //   [TW-2] Read by an instruction that names the thread pointer, each time anew: no address of it is ever in a
 //          register, so no compiler can keep one over a switch. What was read is good until the next switch.
+// Where there is no such instruction, and in a shared library, it is the four steps: a library that reads its thread's
+// words by the thread pointer needs room for all of them in what every program has, and a second copy may not load.
 // Threads: any, each for itself.
 // Rejected: a plain thread_local (compilers keep its address, [TW-2]); a call to read it (as much as the four steps);
 // to take it for who runs here without asking the stack pointer: inner fibers, see Worker::here.
 #pragma once
 
-#include "weft/detail/seam.hpp"
+#include "sched/worker.hpp"
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && (!defined(__PIC__) || defined(__PIE__))
+#define WEFT_THREAD_WORKER 1
+#else
+#define WEFT_THREAD_WORKER 0
+#endif
 
 namespace weft::inline v0::detail {
 
-struct Worker;
-
 void set_thread_worker(Worker* worker);
 
-#if defined(__x86_64__)
+#if !WEFT_THREAD_WORKER
+
+[[gnu::always_inline]] inline Worker* thread_worker() {
+  return static_cast<Worker*>(this_worker());
+}
+
+#elif defined(__x86_64__)
 
 [[gnu::always_inline]] inline Worker* thread_worker() {
   Worker* worker;
@@ -35,7 +47,7 @@ void set_thread_worker(Worker* worker);
   return worker;
 }
 
-#elif defined(__aarch64__)
+#else
 
 [[gnu::always_inline]] inline Worker* thread_worker() {
   Worker* worker;
@@ -50,10 +62,6 @@ void set_thread_worker(Worker* worker);
       : "memory");
   return worker;
 }
-
-#else
-
-[[gnu::noinline]] Worker* thread_worker();
 
 #endif
 

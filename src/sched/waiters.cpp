@@ -45,12 +45,12 @@ void join_task(TaskCore& target, std::int64_t deadline, Raise raise, WakeReason&
     }
     TaskWaiter waiter;
     waiter.task = &self;
-    JoinList::publish(target.waiters, waiter, waiters_lock(target));
-    if (over()) {
-      call_off_wait(self);
-      reason = WakeReason::data;
-    } else {
+    JoinList::announce(target.waiters, waiter, waiters_lock(target));
+    if (!over() && JoinList::publish(waiter, waiters_lock(target))) {
       reason = finish_wait(self, raise);
+    } else {
+      self.wait = nullptr;  // there is none
+      reason = WakeReason::data;
     }
     JoinList::withdraw(target.waiters, waiter, waiters_lock(target));
     if (over()) {

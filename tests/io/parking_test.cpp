@@ -141,9 +141,7 @@ TEST_CASE("park: nothing is allocated between PARKING and the next stack, for a 
   {
     weft::Runtime runtime(workers(1));
     runtime.run([&] {
-      // Leaves a stack to the next. Not joined: who parks for the end of a task runs a heavy fence first.
-      const auto other = weft::go([] { weft::sleep(1us); });
-      while (!other.done()) weft::yield_now();
+      weft::go([] { weft::sleep(1us); }).wait();  // leaves a stack to the next
       allocations = &allocated;
       for (int i = 0; i < 8; ++i) {
         weft::with_nursery([&](weft::Nursery& n) {

@@ -39,7 +39,8 @@ TEST_CASE("join list: a wake right after publishing is seen, before the stack is
   Waiting task;
   Node node;
   node.task = &task;
-  JoinList::publish(head, node, lock);
+  JoinList::announce(head, node, lock);
+  CHECK(JoinList::publish(node, lock));
   CHECK(JoinList::anybody(head));
   int queued = 0;
   JoinList::wake_all(head, lock, [&](Waiting*) { ++queued; });
@@ -49,6 +50,19 @@ TEST_CASE("join list: a wake right after publishing is seen, before the stack is
   CHECK_FALSE(JoinList::anybody(head));
 }
 
+TEST_CASE("join list: who ends before the waiter parks takes its node, and nothing waits [JOIN-4] [HB18]") {
+  weft::seam::Atomic<Node*> head{nullptr};
+  weft::seam::SpinLock lock;
+  Waiting task;
+  Node node;
+  node.task = &task;
+  JoinList::announce(head, node, lock);
+  CHECK(task.word.look().state() == weft::detail::TaskState::running);
+  JoinList::wake_all(head, lock, [](Waiting*) {});
+  CHECK_FALSE(JoinList::publish(node, lock));
+  CHECK(task.word.look().state() == weft::detail::TaskState::running);
+}
+
 TEST_CASE("join list: withdrawing twice, and after somebody took the node, is harmless [W-032]") {
   weft::seam::Atomic<Node*> head{nullptr};
   weft::seam::SpinLock lock;
@@ -56,7 +70,8 @@ TEST_CASE("join list: withdrawing twice, and after somebody took the node, is ha
   Node nodes[3];
   for (int i = 0; i < 3; ++i) {
     nodes[i].task = &tasks[i];
-    JoinList::publish(head, nodes[i], lock);
+    JoinList::announce(head, nodes[i], lock);
+    CHECK(JoinList::publish(nodes[i], lock));
   }
   JoinList::withdraw(head, nodes[1], lock);
   JoinList::withdraw(head, nodes[1], lock);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
@@ -132,5 +133,71 @@ TEST_CASE("cancel: ends the waits of plain, pinned and strand's tasks of one nur
       CHECK(cancelled.load() == 60);
       CHECK(misplaced.load() == 0);
     });
+  }
+}
+
+TEST_CASE("cancel: who is asked to stop goes next, before a thousand that only yield [N-027]") {
+  weft::RuntimeOptions options = unwatched(1);
+  options.sysmon = false;
+  weft::run(options, [] {
+    constexpr int others = 1000;
+    int begun = 0;
+    long turns = 0;
+    bool over = false;
+    weft::with_nursery([&](weft::Nursery& n) {
+      for (int i = 0; i < others; ++i)
+        n.start([&] {
+          ++begun;
+          for (; !over; ++turns) weft::yield_now();
+        });
+      while (begun < others) weft::yield_now();
+      for (int i = 0; i < 10; ++i) {
+        bool waits = false;
+        auto task = n.spawn([&] {
+          waits = true;
+          (void)weft::sleep_result(std::chrono::steady_clock::now() + 1h);
+        });
+        while (!waits) weft::yield_now();
+        weft::yield_now();
+        const long before = turns;
+        task.cancel();
+        task.join();
+        CHECK(turns - before < 64);
+      }
+      over = true;
+    });
+  });
+}
+
+namespace {
+
+// Dies where its task would have begun.
+struct Yields {
+  explicit Yields(std::atomic<int>& count) : ended(&count) {}
+  Yields(Yields&& from) noexcept : ended(std::exchange(from.ended, nullptr)) {}
+  ~Yields() {
+    if (ended == nullptr) return;
+    weft::yield_now();
+    (void)weft::sleep_result(std::chrono::steady_clock::now() + 1ms);
+    weft::yield_now();
+    ended->fetch_add(1);
+  }
+  std::atomic<int>* ended;
+};
+
+}  // namespace
+
+TEST_CASE("limits: what never got a stack may yield and wait when it dies, on the worker's own [HB21]") {
+  for (const unsigned count : {1U, 2U}) {
+    for (int i = 0; i < 3; ++i) {  // the same thread each time
+      std::atomic<int> ended = 0;
+      weft::run(unwatched(count), [&] {
+        CHECK_THROWS(weft::with_nursery([&](weft::Nursery& n) {
+          (void)n.spawn([y = Yields(ended)] { (void)y; }, {.stack_size = std::size_t{1} << 46});
+          weft::sleep(1ms);
+        }));
+      });
+      CHECK(ended.load() == 1);
+    }
   }
 }

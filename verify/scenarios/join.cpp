@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The end of a task against those who wait for it [JOIN-1..3], and against the drop of its handle [TASK-2].
+// The end of a task against those who wait for it [JOIN-1..4], and against the drop of its handle [TASK-2].
 #include <array>
 #include <memory>
 #include <string>
@@ -36,11 +36,6 @@ struct Joiner {
     word.make_runnable();
     check(queued.exchange(1, std::memory_order_release) == 0, "queued twice");
     seam::futex_wake(queued, 1);
-  }
-  void call_off() {
-    if (word.claim_own(Reason::flag) != TaskWord::Claimed::yes)
-      while (!word.delivered()) seam::pause();
-    (void)word.stay();
   }
   void park() {
     if (word.leave() == TaskWord::Queue::you) enqueue();  // by the successor, once the stack is left
@@ -83,12 +78,9 @@ struct Stage {
     node.task = &self;
     while (!is_over()) {
       const bool early = slip == Slip::looks_before_it_publishes && is_over();
-      Kit::JoinList::publish(head, node, lock);
-      if (slip == Slip::looks_before_it_publishes ? early : is_over()) {
-        self.call_off();
-      } else {
+      Kit::JoinList::announce(head, node, lock);
+      if (!(slip == Slip::looks_before_it_publishes ? early : is_over()) && Kit::JoinList::publish(node, lock))
         self.park();
-      }
       if (slip != Slip::forgets_to_withdraw) Kit::JoinList::withdraw(head, node, lock);
     }
     check(result.read() == 1, "joined before its end");
@@ -189,6 +181,9 @@ const Register m5{{.name = "mutant: join caller looks at the list before its end
 const Register m6{{.name = "mutant: join caller leaves its node behind [V-049]",
                    .run = ends<Real, Slip::forgets_to_withdraw, 1, 1>,
                    .fails = Verdict::crash}};
+const Register m8{{.name = "mutant: join parks though its node was taken out [HB18]",
+                   .run = ends<mutants::join_parks_unlinked::Kit, Slip::none, 1, 0>,
+                   .fails = Verdict::deadlock}};
 const Register m7{
     {.name = "mutant: join caller ends by a plain store", .run = dropped<true>, .fails = Verdict::assertion}};
 

@@ -15,7 +15,6 @@
 
 #include "weft/detail/count_word.hpp"
 #include "weft/detail/task_core.hpp"
-#include "weft/detail/worker_core.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -35,13 +34,6 @@ struct NurseryCore {
 };
 
 static_assert(offsetof(NurseryCore, scope) == 0);  // TaskCore::born_in()
-
-// Where a task belongs that has begun and not ended. A nursery's children run where their nursery does, which is told
-// without a look at the stack of the task: of a million that wait that is in no cache.
-inline RuntimeCore* runtime_of(const TaskCore& task) {
-  if (task.nursery != nullptr && task.nursery->runtime != nullptr) return task.nursery->runtime;
-  return task.root->worker->runtime;
-}
 
 // A child that was started without a handle begins [TASK-6]. relaxed: nobody else knows it yet
 inline void fill_child(TaskCore& child) {
