@@ -134,6 +134,7 @@ class Words(Planted):
 class Objects(unittest.TestCase):
     def test_the_function_that_touches_thread_local_storage_is_named(self):
         text = ("a.cpp.o:     file format elf64-x86-64\n\n0000 <weft::plain()>:\n   0:\tmov    %fs:0x28,%rax\n"
+                "0008 <weft::yields()>:\n   8:\tmov    0x0(%rip),%rax\n\t\t\tb: R_X86_64_GOTTPOFF\tweft_thread_worker-0x4\n"
                 "0010 <weft::cached()>:\n  10:\tmov    %fs:0x0,%rax\n\t\t\t15: R_X86_64_TPOFF32\tslot\n"
                 "b.cpp.o:     file format elf64-x86-64\n0000 <weft::reads()>:\n   0:\tcall 5\n"
                 "\t\t\t1: R_X86_64_PLT32\t__errno_location-0x4\n")

@@ -379,8 +379,8 @@ TEST_CASE(
        }},
   };
   for (const auto& [name, way] : ways) {
-    in_each_universe([&, name = name, &way = way](const Universe& u) {
-      CAPTURE(name);
+    CAPTURE(name);  // out here: it belongs to the thread
+    in_each_universe([&, &way = way](const Universe& u) {
       std::atomic<int> inside = 0;
       std::atomic<int> ended = 0;
       const Touch touch = [&] {

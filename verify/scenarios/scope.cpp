@@ -310,6 +310,7 @@ struct RealTask {
         outer(world.make<detail::ScopeCore>("outer")),
         task(world.make<detail::TaskCore>("task")) {
     detail::cancel_epoch.store(1, std::memory_order_relaxed);  // the process's: each execution begins alike
+    (void)detail::current_core();                               // who asks first on a thread opens its root
     outer.parent = &root;
     outer.clean_epoch.store(knows == Knows::clean ? 1 : 0, std::memory_order_relaxed);
     be_thread(task, outer);
@@ -344,6 +345,7 @@ struct LimitedShield {
   explicit LimitedShield(World& world)
       : root(world.make<detail::ScopeCore>("root")), shield(world.make<detail::ScopeCore>("shield")) {
     detail::cancel_epoch.store(1, std::memory_order_relaxed);
+    (void)detail::current_core();  // as above
     shield.parent = &root;
     shield.flags.store(detail::scope_shield, std::memory_order_relaxed);
     shield.deadline = shield.deadline_within = limit;
