@@ -80,7 +80,6 @@ TEST_CASE("virtual core: the next task on a stack finds no exception of the one 
     weft::Runtime runtime(options);
     runtime.run([&] {
       for (const auto& [name, end] : ends) {
-        CAPTURE(name);
         int same = 0;
         for (int round = 0; round < 20; ++round) {
           const void* before = nullptr;
@@ -92,14 +91,14 @@ TEST_CASE("virtual core: the next task on a stack finds no exception of the one 
           auto second = weft::go([] { return look(); });
           const Seen seen = second.join();
           same += seen.core == before;
-          CHECK(seen.uncaught == 0);
-          CHECK_FALSE(seen.handled);
+          CHECK_MESSAGE(seen.uncaught == 0, name);
+          CHECK_FALSE_MESSAGE(seen.handled, name);
           try {
             first.join();
           } catch (...) {
           }
         }
-        CHECK(same > 0);
+        CHECK_MESSAGE(same > 0, name);
       }
     });
   }
