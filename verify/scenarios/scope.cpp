@@ -310,7 +310,7 @@ struct RealTask {
         outer(world.make<detail::ScopeCore>("outer")),
         task(world.make<detail::TaskCore>("task")) {
     detail::cancel_epoch.store(1, std::memory_order_relaxed);  // the process's: each execution begins alike
-    (void)detail::current_core();                               // who asks first on a thread opens its root
+    (void)detail::current_core();                              // who asks first on a thread opens its root
     outer.parent = &root;
     outer.clean_epoch.store(knows == Knows::clean ? 1 : 0, std::memory_order_relaxed);
     be_thread(task, outer);
