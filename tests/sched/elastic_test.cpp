@@ -433,7 +433,6 @@ TEST_CASE("elastic: what a temporary worker spawns pinned stays with a base work
   std::atomic<bool> spawned{false};
   runtime.run([&] {
     with_nursery([&](Nursery& nursery) {
-      std::atomic<bool> helps{false};
       // On the temporary worker, once the base worker is stuck.
       nursery.start([&] {
         while (this_worker()->index == 0) yield_now();
