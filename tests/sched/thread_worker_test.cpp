@@ -149,7 +149,10 @@ TEST_CASE("cancel: who is asked to stop goes next, before a thousand that only y
       for (int i = 0; i < others; ++i)
         n.start([&] {
           ++begun;
-          for (; !over; ++turns) weft::yield_now();
+          while (!over) {
+            weft::yield_now();
+            ++turns;
+          }
         });
       while (begun < others) weft::yield_now();
       for (int i = 0; i < 10; ++i) {
