@@ -380,7 +380,7 @@ TEST_CASE(
   };
   for (const auto& [name, way] : ways) {
     CAPTURE(name);  // out here: it belongs to the thread
-    in_each_universe([&, &way = way](const Universe& u) {
+    in_each_universe([&, &run = way](const Universe& u) {
       std::atomic<int> inside = 0;
       std::atomic<int> ended = 0;
       const Touch touch = [&] {
@@ -392,10 +392,10 @@ TEST_CASE(
         weft::sleep(1h);
         ++ended;
       };
-      CHECK_FALSE(weft::timeout(1ms, [&] { way(touch); }));
+      CHECK_FALSE(weft::timeout(1ms, [&] { run(touch); }));
       CHECK(inside == 0);
       weft::with_nursery([&](weft::Nursery& n) {
-        auto task = u.spawn(n, [&] { way(touch); });
+        auto task = u.spawn(n, [&] { run(touch); });
         until([&] { return inside > 0; });
         task.cancel();
         task.wait();
