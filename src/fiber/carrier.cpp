@@ -108,9 +108,7 @@ void give_core_slow(Carrier& carrier, FiberCore* core) noexcept {
 }
 
 Slot allocate_stack(std::size_t usable) {
-  const Slot slot = pool_allocate(shift_for(usable));
-  open_stack(slot);
-  return slot;
+  return pool_allocate(shift_for(usable));
 }
 
 void release_stack(Slot slot) noexcept {
