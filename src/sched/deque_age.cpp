@@ -33,8 +33,9 @@ Entry DequeAge::take_oldest(Deque& deque, std::uint64_t pick) {
 Entry DequeAge::take(Deque& deque, std::uint64_t pick) {
   // Nobody else has run since: what is new is the oldest's.
   if (oldest_at_ != 0 && pick == oldest_at_ + 1 && is_before(reach_, deque.next_index())) newest_until_ = pick + depth;
-  oldest_last_ = !oldest_last_ && !is_before(pick, newest_until_);
-  const Entry entry = oldest_last_ ? take_oldest(deque, pick) : deque.pop();
+  const bool of_old = turn_ < run && !is_before(pick, newest_until_);
+  if (of_old || turn_ >= run) turn_ = (turn_ + 1) % (2 * run);
+  const Entry entry = of_old ? take_oldest(deque, pick) : deque.pop();
   if (patience_ == 0) forget_taken(deque);
   return entry;
 }
