@@ -53,6 +53,7 @@ void forget_limit() {
 weft::RuntimeOptions with_workers(unsigned workers) {
   weft::RuntimeOptions options;
   options.workers = workers;
+  options.max_workers = workers;  // on a busy machine it looks stuck, and the bodies count without atomics
   options.stall_report = false;
   return options;
 }
