@@ -86,9 +86,11 @@ void in_each_universe(F&& body) {
   each_universe([&](const Universe& universe, weft::Runtime& runtime) { runtime.run([&] { body(universe); }); });
 }
 
+// One is one: on a busy machine it may look stuck, and a temporary second one would run tasks at the same time.
 inline weft::RuntimeOptions workers(unsigned count) {
   weft::RuntimeOptions options;
   options.workers = count;
+  if (count == 1) options.max_workers = 1;
   return options;
 }
 
