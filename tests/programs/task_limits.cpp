@@ -271,19 +271,51 @@ int unstarted() {
   return std::puts("ok"), 0;
 }
 
+// What a task that has begun and waits takes, all told: one page of its stack, and at most 256 bytes beside that.
+int parked() {
+  constexpr std::size_t count = 100'000;
+  weft::Runtime runtime(with_workers(1));
+  long each = 0;
+  std::size_t ran = 0;
+  runtime.run([&] {
+    std::vector<weft::Unparker> handles(count);
+    std::atomic<std::uint32_t> open{0};
+    weft::with_nursery([&](weft::Nursery& n) {
+      const long before = resident_bytes();
+      for (weft::Unparker& handle : handles)
+        n.start([&] {
+          handle = weft::unparker();
+          while (open.load() == 0) (void)weft::park_if(open, 0);
+          ++ran;
+        });
+      const std::uint64_t parks = runtime.stats().parks;
+      while (runtime.stats().parks - parks < count) weft::yield_now();
+      each = (resident_bytes() - before) / static_cast<long>(count);
+      demand(ran == 0, "some have ended");
+      open.store(1);
+      for (const weft::Unparker& handle : handles) handle.unpark();
+    });
+  });
+  demand(ran == count, "lost: " + std::to_string(count - ran));
+  demand(each <= sysconf(_SC_PAGESIZE) + 256, std::to_string(each) + " bytes each");
+  demand(each >= sysconf(_SC_PAGESIZE), "only " + std::to_string(each) + " bytes each: not measured");
+  return std::puts("ok"), 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   // Sanitizers want address space of their own, and end the process where there is none: both for a second stack beside
   // each, TSan for what it notes of each record.
-  if ((WEFT_ASAN || WEFT_TSAN) &&
-      (what == "stacks" || what == "unstarted" || (WEFT_TSAN && (what == "memory" || what == "pieces"))))
+  if ((WEFT_ASAN || WEFT_TSAN) && (what == "stacks" || what == "unstarted" || what == "parked" ||
+                                   (WEFT_TSAN && (what == "memory" || what == "pieces"))))
     return std::puts("not here"), 0;
   if (what == "stacks") return stacks();
   if (what == "memory") return memory();
   if (what == "pieces") return pieces();
   if (what == "threads") return threads();
   if (what == "unstarted") return unstarted();
+  if (what == "parked") return parked();
   return 2;
 }

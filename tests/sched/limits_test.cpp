@@ -38,3 +38,7 @@ TEST_CASE("limits: without threads a runtime of several workers says so, and one
 TEST_CASE("limits: a million tasks that have not begun cost at most 256 bytes each, and all of them run [N-010]") {
   check_limit("unstarted");
 }
+
+TEST_CASE("limits: a hundred thousand tasks that wait cost a page and at most 256 bytes each [HC14]") {
+  check_limit("parked");
+}
