@@ -130,7 +130,7 @@ template <Young young>
 template <Young young>
 [[gnu::always_inline]] inline void end_plainly(WorkerCore* worker, TaskCore* child) {
   if constexpr (young == Young::held) {
-    child->word.finish(false);
+    child->word.finish<false>(false);
     if (JoinList::anybody(child->waiters)) [[unlikely]]
       wake_waiters(*child);
     child->life.store(child->life.load(std::memory_order_relaxed) | life_ended, std::memory_order_relaxed);

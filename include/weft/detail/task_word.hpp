@@ -148,7 +148,7 @@ class TaskWord {
     word_.store(runnable_from(mine()), std::memory_order_relaxed);
   }
   void make_fresh() {
-    WEFT_DEBUG(is(TaskState::free) || is_over(), "only a record that nobody uses becomes a new task");
+    WEFT_SPEC(is(TaskState::free) || is_over(), "only a record that nobody uses becomes a new task");
     set(TaskState::fresh, 0, std::memory_order_relaxed);
   }
   // The same for a record from the pool: its word is its ticket, and free is no bit at all.
@@ -172,12 +172,12 @@ class TaskWord {
   }
   // running -> joining: the child that runs on its stack has left it for the first time [PLACE-2].
   void join_in_place() {
-    WEFT_DEBUG(is(TaskState::running), "only a running task joins");
+    WEFT_SPEC(is(TaskState::running), "only a running task joins");
     word_.store(mine().bits() + joining_from_running, std::memory_order_relaxed);
   }
   // And back, on whichever worker it is by then: the moment says running, and the owner.
   void joined(TaskMoment here) {
-    WEFT_DEBUG(is(TaskState::joining), "only who joins in place has joined");
+    WEFT_SPEC(is(TaskState::joining), "only who joins in place has joined");
     word_.store((mine().bits() & TaskMoment::ticket_mask) | here.bits(), std::memory_order_release);
   }
   // fresh -> running on its joiner's stack; the moment as above.
@@ -191,9 +191,10 @@ class TaskWord {
     WEFT_DEBUG(is(TaskState::free), "only a record that nobody uses becomes a new task");
     seam::own_add(word_, here.bits(), std::memory_order_release);
   }
-  // fresh: it was never run.
+  // fresh: it was never run. Checked: as for begin_park().
+  template <bool Checked = true>
   void finish(bool cancelled) {
-    WEFT_DEBUG(is(TaskState::running) || is(TaskState::fresh), "only a running task ends");
+    WEFT_SPEC_IF(Checked, is(TaskState::running) || is(TaskState::fresh), "only a running task ends");
     set(cancelled ? TaskState::cancelled : TaskState::done, 0, std::memory_order_release);
   }
 
