@@ -108,7 +108,9 @@ void give_core_slow(Carrier& carrier, FiberCore* core) noexcept {
 }
 
 Slot allocate_stack(std::size_t usable) {
-  return pool_allocate(shift_for(usable));
+  const Slot slot = pool_allocate(shift_for(usable));
+  open_stack(slot);
+  return slot;
 }
 
 void release_stack(Slot slot) noexcept {

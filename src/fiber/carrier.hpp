@@ -55,13 +55,14 @@ inline std::uint64_t fresh_id(Carrier& carrier) {
 
 // Blank, on a stack with at least `usable` bytes (0: the default).
 inline FiberCore* take_core(Carrier& carrier, std::size_t usable) {
-  if (usable == 0 && carrier.cached > 0) [[likely]]
-    return carrier.cache[--carrier.cached];
-  return take_core_slow(carrier, usable);
+  FiberCore* core =
+      usable == 0 && carrier.cached > 0 ? carrier.cache[--carrier.cached] : take_core_slow(carrier, usable);
+  open_stack(core->slot);
+  return core;
 }
 
 inline void give_core(Carrier& carrier, FiberCore* core) noexcept {
-  forget_stack_contents(core->slot);
+  close_stack(core->slot, core);
   if (core->slot.shift == carrier.cached_shift && carrier.cached < carrier.limit) [[likely]] {
     carrier.cache[carrier.cached++] = core;
     return;

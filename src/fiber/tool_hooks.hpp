@@ -42,8 +42,17 @@ inline void close_tool_state([[maybe_unused]] ToolState& state) {
 #endif
 }
 
-// Frames that were left without returning (the entry frame always is) keep their red zones poisoned.
-inline void forget_stack_contents([[maybe_unused]] Slot slot) {
+// Nobody runs on it any more: who still points into its frames is told so [B5]. `core`: what lies above them, and may
+// be looked at all the same [STK-2].
+inline void close_stack([[maybe_unused]] Slot slot, [[maybe_unused]] const void* core) {
+#if WEFT_ASAN
+  const auto top = reinterpret_cast<std::uintptr_t>(core);
+  __asan_unpoison_memory_region(core, slot.ceiling() - top);
+  __asan_poison_memory_region(reinterpret_cast<void*>(slot.floor()), top - slot.floor());
+#endif
+}
+// Before anything is written to it.
+inline void open_stack([[maybe_unused]] Slot slot) {
 #if WEFT_ASAN
   __asan_unpoison_memory_region(reinterpret_cast<void*>(slot.floor()), slot.ceiling() - slot.floor());
 #endif

@@ -88,6 +88,11 @@ TEST_CASE("tools: AddressSanitizer sees a use after scope and an overrun inside 
   CHECK((WEFT_ASAN ? overrun.says("stack-buffer-overflow") : overrun.output == "not here\n"));
 }
 
+TEST_CASE("tools: AddressSanitizer sees a use of the frame of a fiber that has ended [B5] [B42]") {
+  const Outcome end = run_program("tools", {"use-after-end"});
+  CHECK((WEFT_ASAN ? end.says("use-after-poison") : end.output == "not here\n"));
+}
+
 TEST_CASE("tools: ThreadSanitizer sees a race between two fibers on two threads [B42]") {
   const Outcome race = run_program("tools", {"race"});
   CHECK((WEFT_TSAN ? race.says("WARNING: ThreadSanitizer: data race") : race.output == "not here\n"));

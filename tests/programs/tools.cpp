@@ -55,6 +55,21 @@ int overrun() {
   return hide(local)[4];
 }
 
+// A frame of a fiber that has ended, and whose stack waits for the next.
+int use_after_end() {
+  int* kept = nullptr;
+  {
+    Fiber f([&] {
+      int local[4] = {1, 2, 3, 4};
+      kept = hide(local);
+      yield(kept[0]);
+    });
+    while (!f.resume().ok()) {
+    }
+  }
+  return *hide(kept);
+}
+
 [[maybe_unused]] int in_a_fiber(int (*fault)()) {
   warm_up();
   Fiber f([fault] { return fault(); });
@@ -94,7 +109,9 @@ int main(int argc, char** argv) {
 #if WEFT_ASAN
   if (what == "use-after-scope") return in_a_fiber(use_after_scope);
   if (what == "overrun") return in_a_fiber(overrun);
+  if (what == "use-after-end") return in_a_fiber(use_after_end);
 #else
+  (void)&use_after_end;
   (void)&use_after_scope;
   (void)&overrun;
 #endif

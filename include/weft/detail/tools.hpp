@@ -32,6 +32,7 @@
 extern "C" {
 void __sanitizer_start_switch_fiber(void** fake_stack_save, const void* bottom, std::size_t size);
 void __sanitizer_finish_switch_fiber(void* fake_stack_save, const void** bottom_old, std::size_t* size_old);
+void __asan_poison_memory_region(const volatile void* address, std::size_t size);
 void __asan_unpoison_memory_region(const volatile void* address, std::size_t size);
 }
 #endif
