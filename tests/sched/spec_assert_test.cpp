@@ -72,6 +72,27 @@ const std::vector<Mistake>& mistakes() {
          w.make_fresh();
          w.suspend();
        }},
+      {"only a record that nobody uses becomes a new task",
+       [](TaskWord& w) {
+         w.make_fresh();
+         w.make_fresh();
+       }},
+      {"only a running task ends",
+       [](TaskWord& w) {
+         park(w);
+         w.finish(false);
+       }},
+      {"only a running task joins",
+       [](TaskWord& w) {
+         w.make_fresh();
+         w.join_in_place();
+       }},
+      {"only who joins in place has joined",
+       [](TaskWord& w) {
+         w.make_fresh();
+         (void)w.run_on(1);
+         w.joined(w.look());
+       }},
       {"only a running task parks",
        [](TaskWord& w) {
          park(w);

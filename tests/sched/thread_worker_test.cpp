@@ -99,16 +99,16 @@ TEST_CASE("cancel: ends the waits of plain, pinned and strand's tasks of one nur
       std::atomic<int> misplaced = 0;
       int inside = 0;  // guarded by the strand
       weft::Strand strand;
+      std::atomic<int> begun = 0;
+      const auto wait = [&] {
+        begun.fetch_add(1);
+        try {
+          weft::sleep(1h);
+        } catch (const weft::Cancelled&) {
+          cancelled.fetch_add(1);
+        }
+      };
       weft::with_nursery([&](weft::Nursery& n) {
-        std::atomic<int> begun = 0;
-        const auto wait = [&] {
-          begun.fetch_add(1);
-          try {
-            weft::sleep(1h);
-          } catch (const weft::Cancelled&) {
-            cancelled.fetch_add(1);
-          }
-        };
         for (int i = 0; i < 20; ++i) {
           n.start(wait);
           (void)n.spawn(
