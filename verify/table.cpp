@@ -34,7 +34,7 @@ const Area areas[] = {
     {"idle", scheduler, {"idle", "pace", "poller"}},
     {"in-place join", scheduler, {"in_place", "stand_out", "task_id"}},
     {"nursery and join", scheduler, {"nursery", "join"}},
-    {"scope", scheduler, {"scope"}},
+    {"scope", scheduler, {"scope", "cancel_wakes"}},
     {"timers", scheduler, {"timer"}},
     {"shutdown", scheduler, {"shutdown", "live_count"}},
     {"channel", waiting, {"channel", "channel_history", "channel_kinds", "close", "broadcast"}},
