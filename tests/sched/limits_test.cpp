@@ -39,6 +39,6 @@ TEST_CASE("limits: a million tasks that have not begun cost at most 256 bytes ea
   check_limit("unstarted");
 }
 
-TEST_CASE("limits: a hundred thousand tasks that wait cost a page and at most 256 bytes each [HC14]") {
+TEST_CASE("limits: tasks that wait cost a page and at most 256 bytes each [HC14]") {
   check_limit("parked");
 }

@@ -47,8 +47,8 @@ struct Actor {
   std::atomic<int>& started;
 
   void operator()() const {
-    const int life = ++started;
     log.add("+" + name);
+    const int life = ++started;  // after that: who has seen it knows what the log says
     try {
       if (life == 1) {
         fail.wait();
