@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "fiber/child_process.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/task_view.hpp"
 #include "sched/universe.hpp"
@@ -88,7 +89,7 @@ TEST_CASE("started: an unparker of one child is none of the next [V-040]") {
 }
 
 TEST_CASE("started: who ends with a mutex locked is not taken for the next one") {
-  if (!may_steal()) return;
+  if (!may_steal() || emulated()) return;  // an emulator has threads of its own, so that nobody is alone
   weft::Runtime runtime(workers(1));
   std::string report;
   try {
