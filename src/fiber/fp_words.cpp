@@ -52,10 +52,12 @@ void fp_words_default(std::uint32_t (&words)[2]) {
 #endif
 }
 
-void fp_words_reset() {
-  std::uint32_t words[2];
-  fp_words_default(words);
-  load(words);
+void fp_words_note(FiberCore* fiber) {
+  save(domain_of(fiber)->fp_words);
+}
+
+void fp_words_recall(FiberCore* fiber) {
+  load(domain_of(fiber)->fp_words);
 }
 
 void fp_words_change(FiberCore* from, FiberCore* to) {

@@ -9,8 +9,11 @@
 
 namespace weft::inline v0::detail {
 
-// The present thread's words become the default ones.
-void fp_words_reset();
+// The present thread's words are those of this fiber's domain: by who may be entered before it was left with care. A
+// worker's loop is left as if nobody had words of his own, until somebody has.
+void fp_words_note(FiberCore* fiber);
+// And they become those again.
+void fp_words_recall(FiberCore* fiber);
 void fp_words_change(FiberCore* from, FiberCore* to);
 void fp_words_default(std::uint32_t (&words)[2]);
 

@@ -64,7 +64,10 @@ void run_task(FiberCore* core, TaskCore* task) {
     run_body(task);
   if (core->alert.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     refuse_if_forked(*core);
-    if (core->alert.load(std::memory_order_relaxed) & alert_fp) fp_words_reset();
+    if (core->alert.load(std::memory_order_relaxed) & alert_fp) {
+      fp_words_recall(static_cast<Worker*>(core->worker)->loop);  // of this thread, which may be another by now
+      fp_words_default(core->fp_words);
+    }
     core->alert.fetch_and(alert_directed | alert_runtime, std::memory_order_relaxed);
   }
   if (bound) [[unlikely]]

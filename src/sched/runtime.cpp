@@ -9,6 +9,7 @@
 
 #include "base/sys.hpp"
 #include "fiber/failure.hpp"
+#include "fiber/fp_words.hpp"
 #include "fiber/options.hpp"
 #include "fiber/virtual_core.hpp"
 #include "sched/blocking_pool.hpp"
@@ -69,6 +70,7 @@ class AsWorker {
     root_->worker = &worker;
     set_thread_worker(&worker);
     worker.loop = current_core();  // not always the root: a fiber may call run
+    fp_words_note(worker.loop);
     worker.thread_eh = root_->thread_eh;
     worker.carrier = root_->carrier;
     worker.carrier->interrupts = &worker.runtime->interrupts;
@@ -82,6 +84,7 @@ class AsWorker {
     worker.runtime->idle.add_worker();
   }
   ~AsWorker() {
+    fp_words_recall(worker_.loop);  // whatever tasks have done to them: for its caller run() is a call
     hand_over(worker_);
     RuntimeCore& runtime = *worker_.runtime;
     runtime.idle.remove_worker();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tasks that follow one another on one stack: nothing of one is left for the next.
+#include <cfenv>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -102,4 +103,41 @@ TEST_CASE("virtual core: the next task on a stack finds no exception of the one 
       }
     });
   }
+}
+
+// A worker whose task has parked inside a fiber with words of its own goes on with its thread's.
+TEST_CASE("virtual core: who runs while a fiber with FP words of its own waits has the thread's words [N-005] [HC5]") {
+  const int outside = std::fegetround();
+  for (const int mode : {FE_TONEAREST, FE_UPWARD}) {
+    std::fesetround(mode);
+    weft::Runtime runtime(workers(1));
+    int unmasked = -1;
+    int rounding = -1;
+    runtime.run([&] {
+      std::fesetround(mode);
+      bool waits = false;
+      auto other = weft::go([&] {
+        weft::FiberOptions own;
+        own.fp_words = true;
+        weft::Fiber fiber(
+            [&] {
+              std::fesetround(FE_TOWARDZERO);
+              waits = true;
+              weft::sleep(20ms);
+            },
+            {}, own);
+        (void)fiber.resume();
+      });
+      while (!waits) weft::sleep(1ms);  // both wait at times: the worker's loop runs in between
+      weft::sleep(1ms);
+      unmasked = fegetexcept();
+      rounding = std::fegetround();
+      other.join();
+    });
+    CHECK(unmasked == 0);
+    CHECK(rounding == mode);
+    CHECK(fegetexcept() == 0);
+    CHECK(std::fegetround() == mode);
+  }
+  std::fesetround(outside);
 }
