@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tasks that follow one another on one stack: nothing of one is left for the next.
+#include <atomic>
 #include <cfenv>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "weft/detail/fiber_core.hpp"
 #include "weft/nursery.hpp"
 #include "weft/runtime.hpp"
+#include "weft/wait.hpp"
 
 using namespace std::chrono_literals;
 using namespace weft_test;
@@ -105,9 +107,39 @@ TEST_CASE("virtual core: the next task on a stack finds no exception of the one 
   }
 }
 
+namespace {
+
+// While one lives the caller's rounding may be anything.
+struct KeepsRounding {
+  int before = std::fegetround();
+  ~KeepsRounding() { std::fesetround(before); }
+};
+weft::FiberOptions own_words() {
+  weft::FiberOptions options;
+  options.fp_words = true;
+  return options;
+}
+struct Gate {
+  std::atomic<std::uint32_t> flag{0};
+  weft::Unparker waiter;
+  bool waits = false;
+
+  void wait() {
+    waiter = weft::unparker();
+    waits = true;
+    while (flag.load() == 0) (void)weft::park_if(flag, 0);
+  }
+  void open() {
+    flag.store(1);
+    waiter.unpark();
+  }
+};
+
+}  // namespace
+
 // A worker whose task has parked inside a fiber with words of its own goes on with its thread's.
 TEST_CASE("virtual core: who runs while a fiber with FP words of its own waits has the thread's words [N-005] [HC5]") {
-  const int outside = std::fegetround();
+  const KeepsRounding keeps;
   for (const int mode : {FE_TONEAREST, FE_UPWARD}) {
     std::fesetround(mode);
     weft::Runtime runtime(workers(1));
@@ -115,23 +147,21 @@ TEST_CASE("virtual core: who runs while a fiber with FP words of its own waits h
     int rounding = -1;
     runtime.run([&] {
       std::fesetround(mode);
-      bool waits = false;
+      Gate gate;
       auto other = weft::go([&] {
-        weft::FiberOptions own;
-        own.fp_words = true;
         weft::Fiber fiber(
             [&] {
               std::fesetround(FE_TOWARDZERO);
-              waits = true;
-              weft::sleep(20ms);
+              gate.wait();
             },
-            {}, own);
+            {}, own_words());
         (void)fiber.resume();
       });
-      while (!waits) weft::sleep(1ms);  // both wait at times: the worker's loop runs in between
-      weft::sleep(1ms);
+      while (!gate.waits) weft::sleep(1ms);
+      weft::sleep(1ms);  // both wait: the worker's loop runs
       unmasked = fegetexcept();
       rounding = std::fegetround();
+      gate.open();
       other.join();
     });
     CHECK(unmasked == 0);
@@ -139,5 +169,56 @@ TEST_CASE("virtual core: who runs while a fiber with FP words of its own waits h
     CHECK(fegetexcept() == 0);
     CHECK(std::fegetround() == mode);
   }
-  std::fesetround(outside);
+}
+
+TEST_CASE("virtual core: run gives its caller the FP words back, whatever tasks have done to them [N-005]") {
+  const KeepsRounding keeps;
+  weft::Runtime runtime(workers(1));
+  runtime.run([] { std::fesetround(FE_DOWNWARD); });
+  CHECK(std::fegetround() == keeps.before);
+}
+
+// One rounds upward and has a fiber with words of its own; the next on that stack goes on right after another that
+// waits inside such a fiber.
+TEST_CASE("virtual core: the next task on a stack finds no FP words of the one before [N-005] [HC5]") {
+  if (!may_steal()) return;  // the global policy goes from task to task by the loop
+  weft::Runtime runtime(workers(1));
+  int same = 0;
+  runtime.run([&] {
+    for (int round = 0; round < 20; ++round) {
+      const void* before = nullptr;
+      weft::go([&] {
+        before = look().core;
+        std::fesetround(FE_UPWARD);
+        weft::Fiber fiber([] {}, {}, own_words());
+        (void)fiber.resume();
+      }).join();
+      Gate second;
+      Gate third;
+      bool on_same = false;
+      int rounding = -1;
+      auto next = weft::go([&] {
+        on_same = look().core == before;
+        second.wait();
+        rounding = std::fegetround();
+      });
+      while (!second.waits) weft::yield_now();
+      auto other = weft::go([&] {
+        weft::Fiber fiber(
+            [&] {
+              second.open();
+              third.wait();
+            },
+            {}, own_words());
+        (void)fiber.resume();
+      });
+      next.join();
+      same += on_same;
+      CHECK(rounding == FE_TONEAREST);
+      while (!third.waits) weft::yield_now();
+      third.open();
+      other.join();
+    }
+  });
+  CHECK(same > 0);
 }
