@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,11 +55,18 @@ inline Outcome run_command(std::vector<std::string> command, const std::vector<s
   if (child == 0) {
     dup2(ends[1], 1);
     dup2(ends[1], 2);
+    // A shell's background job, or a test before this one, may ignore them; what is ignored stays so.
+    for (const int each : {SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) signal(each, SIG_DFL);
     for (const std::string& entry : environment) {
       const std::size_t at = entry.find('=');
       setenv(entry.substr(0, at).c_str(), entry.substr(at + 1).c_str(), 1);
     }
-    execvp(argv[0], argv.data());
+    // Only a bare name is looked for. A file that is no program (yet: its linker is at work) must fail: execvp would
+    // give it to a shell, which finds nothing to do in it and ends with 0.
+    if (command[0].find('/') == std::string::npos)
+      execvp(argv[0], argv.data());
+    else
+      execv(argv[0], argv.data());
     _exit(127);
   }
   close(ends[1]);

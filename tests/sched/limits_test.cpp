@@ -13,6 +13,7 @@ constexpr bool sanitized = WEFT_ASAN || WEFT_TSAN;
 
 void check_limit(const char* what) {
   const Outcome end = run_program("task_limits", {what});
+  CAPTURE(end.output);
   CHECK((end.output == "ok\n" || ((sanitized || emulated()) && end.output == "not here\n")));
   CHECK(end.exit_code == 0);
 }

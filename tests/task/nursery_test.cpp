@@ -357,7 +357,7 @@ TEST_CASE(
                       std::runtime_error);
       bool stopped = false;
       CHECK_THROWS_AS(weft::with_nursery([&](weft::Nursery& n) {
-                        n.start([&] {
+                        auto sibling = n.spawn([&] {
                           try {
                             weft::sleep(1h);
                           } catch (const weft::Cancelled&) {
@@ -365,7 +365,7 @@ TEST_CASE(
                             throw;
                           }
                         });
-                        weft::yield_now();
+                        until_parked(sibling);  // cancelled before it has begun, it would not begin
                         (void)n.spawn([token = Token(held)] {}, {.stack_size = too_large});
                       }),
                       weft::StackError);
