@@ -57,6 +57,15 @@ void progress(const std::string& what) {
   std::fflush(stderr);
 }
 
+// Who runs less often than others runs between the first and the last of them, not beside the first ones only: the
+// round of its i-th run.
+std::size_t round_of(std::size_t i, std::size_t runs, std::size_t rounds) {
+  return ((i + 1) * rounds + runs - 1) / runs - 1;
+}
+bool has_turn(std::size_t round, std::size_t runs, std::size_t rounds) {
+  return round * runs / rounds != (round + 1) * runs / rounds;
+}
+
 void measure_workload(const Plan& plan, const std::vector<Contestant>& field, Results& results) {
   std::vector<std::uint64_t> ops;
   for (const Contestant& c : field) ops.push_back(plan.ops ? plan.ops : calibrate(c));
@@ -137,8 +146,9 @@ std::optional<double> compared(const Results& results, Taken which, const std::s
   if (!ra || !rb) return std::nullopt;
   if (which == Taken::quietest) return op(ra->best(), rb->best());
   Row by_run;
-  for (std::size_t i = 0; i < std::min(ra->samples.size(), rb->samples.size()); ++i)
-    by_run.samples.push_back(op(ra->samples[i], rb->samples[i]));
+  const std::size_t runs = std::min(ra->samples.size(), rb->samples.size());
+  const auto nth = [&](const Row& row, std::size_t i) { return row.samples[round_of(i, runs, row.samples.size())]; };
+  for (std::size_t i = 0; i < runs; ++i) by_run.samples.push_back(op(nth(*ra, i), nth(*rb, i)));
   return by_run.median();
 }
 
@@ -178,7 +188,8 @@ Results measure(const Plan& plan) {
     }
   for (int run = 0; run < rounds; ++run)
     for (const Probe& p : probes) {
-      if (run >= std::min(plan.runs, p.max_runs)) continue;
+      const auto runs = static_cast<std::size_t>(std::min(plan.runs, p.max_runs));
+      if (!has_turn(static_cast<std::size_t>(run), runs, static_cast<std::size_t>(rounds))) continue;
       progress(p.name);
       if (p.much_memory) back_memory();
       const std::vector<Reading> readings = in_child(p.body);

@@ -177,6 +177,27 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
   CHECK(was_earlier);
 }
 
+TEST_CASE("sleep: who inherits the timers of a worker that leaves is told, however long it meant to sleep [B18] [HC12]") {
+  if (!may_steal()) return;  // with one queue for all it would seldom begin where it is spawned
+  weft::RuntimeOptions options = workers(4);
+  options.sysmon = false;  // which fires what is late
+  weft::Runtime runtime(options);
+  const auto asleep = [&] { return runtime.core().idle.sleepers(); };
+  int left_behind = 0;
+  for (int round = 0; left_behind < 10 && round < 1000; ++round) {
+    weft::Task<void> sleeper;
+    runtime.run([&] {
+      while (asleep() != 3) weft::seam::pause();
+      sleeper = weft::go([] { weft::sleep(10ms); });
+      weft::yield_now();  // it begins here, unless somebody was faster
+      while (asleep() != 3) weft::seam::pause();
+      left_behind += sleeper.core()->timer_place.load() == 1;
+    });
+    REQUIRE(eventually([&] { return sleeper.done(); }));
+  }
+  CHECK(left_behind == 10);
+}
+
 TEST_CASE(
     "sleep: a timer left over from an earlier wait ends no later one; it is counted as stale [B16] [J-096] [W-087]") {
   weft::RuntimeOptions options = workers(1);
