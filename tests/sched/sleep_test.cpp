@@ -177,7 +177,8 @@ TEST_CASE("sleep: a new, earlier timer is noticed by a worker that sleeps for a 
   CHECK(was_earlier);
 }
 
-TEST_CASE("sleep: who inherits the timers of a worker that leaves is told, however long it meant to sleep [B18] [HC12]") {
+TEST_CASE(
+    "sleep: who inherits the timers of a worker that leaves is told, however long it meant to sleep [B18] [HC12]") {
   if (!may_steal()) return;  // with one queue for all it would seldom begin where it is spawned
   weft::RuntimeOptions options = workers(4);
   options.sysmon = false;  // which fires what is late
