@@ -2,8 +2,7 @@
 // What: reads memory of this process that may be written, or go away, meanwhile: a dump looks at stacks that run on.
 // Invariants
 //   [PEEK-1] Never faults: what is not mapped is an answer, not a signal. Where the kernel has no process_vm_readv, or
-//   a
-//            filter refuses it, the bytes go through a pipe, which is slower and needs two descriptors.
+//            a filter refuses it, the bytes go through a pipe, which is slower and needs two descriptors.
 //   [PEEK-2] What was read may be torn or stale; the caller checks afterwards whether it was still valid.
 // Threads: any. Async-signal-safe.
 #pragma once

@@ -4,8 +4,7 @@
 // Invariants
 //   [OPER-1] It lies on its task's stack until it is done: the task does not come back before, whoever asks it to.
 //   [OPER-2] `done` and the wait are guarded by the entry's lock. The completion is written, and the wait claimed,
-//   under
-//            it; after the unlock, or after deliver() if the wait was claimed, the operation is not touched.
+//            under it; after the unlock, or after deliver() if the wait was claimed, the operation is not touched.
 //   [OPER-3] A close or an interrupt ends the wait of who has not asked for the end yet, not the operation.
 // Threads: the task; complete() by who reaps.
 // Relaxed: an interrupt is looked at again where it is raised.

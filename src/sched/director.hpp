@@ -11,7 +11,7 @@
 //   [DIR-1] The look mask of a directed worker is 0: whoever leaves its stack goes by the loop, so by next().
 //   [DIR-2] A task that leaves_at() sent away stands in no queue: next() gives it back some time.
 //   [DIR-3] The roots of a directed runtime's tasks carry alert_directed, so every wait goes by its slow path, and
-//   tells.
+//           tells.
 // Threads: the one that drives; woken_from_outside: others, by mistake.
 #pragma once
 

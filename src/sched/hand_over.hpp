@@ -5,8 +5,7 @@
 //   [HAND-2] A worker that ends gives its timers to a base worker with a thread of its own; without one they stay, for
 //            sysmon, or for the next who takes the place.
 //   [HAND-3] Of a worker that is stuck a thousand at a time, while it stays so: it may have waited for a page only, and
-//   a
-//            million tasks, moved one by one, would take longer than that.
+//            a million tasks, moved one by one, would take longer than that.
 // Threads: rescue_*: any. hand_over: the worker itself, on its own stack.
 #pragma once
 

@@ -10,8 +10,7 @@
 //            those of all it spawned in view (release in finished, acquire in the reader), so equal sums mean that
 //            nothing lived at the moment between the two.
 //   [LIVE-3] Shard i < shards has one writer, worker i: a load and a store, no RMW. The shard outside() is for
-//   everybody
-//            else and pays one.
+//            everybody else and pays one.
 // Threads: as [LIVE-3] says; the totals by anybody.
 // Rejected: one counter up and down per shard. A task that moves between two reads is seen on neither.
 // Relaxed: a shard's one writer reads its own value; started is ordered before the task by the push that publishes it

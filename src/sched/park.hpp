@@ -8,8 +8,7 @@
 // Invariants
 //   [WAIT-1] Between begin_park() and the switch: no user code, no allocation, no syscall.
 //   [WAIT-3] A wait may end by `timeout` before the deadline it was given: a deadline of a scope around it, or the
-//   limit
-//            of a shield, which ends nothing [SCP-5]. The caller looks at its own deadline, and waits again.
+//            limit of a shield, which ends nothing [SCP-5]. The caller looks at its own deadline, and waits again.
 //   [WAIT-2] Whatever the reason, the caller unlinks its node (under the object's lock) before it uses the result.
 #pragma once
 

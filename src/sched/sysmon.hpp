@@ -4,8 +4,7 @@
 //   each look   coarse time; timers that are due in the wheel of a worker which has not looked itself
 //               heartbeats: no progress for stall_after while inside a task, and ...
 //                 ... in the kernel   STUCK: its queues go to the shared one, wakes go elsewhere, one report, and if
-//                 the
-//                                     gate passes (work waits, nobody is idle) a temporary worker
+//                                     the gate passes (work waits, nobody is idle) a temporary worker
 //                 ... computing       one report, nothing else: a further thread would share its processor
 //               work in the shared queue and nobody idle: busy workers look there after their slice
 //               a poller that nobody has looked into for 10 ms is reaped [POLL-2]
@@ -14,15 +13,13 @@
 //               temporary workers retire: who slept for temp_idle_timeout, one of them if somebody was idle all
 //               that time, who is stuck and was replaced
 //
-//   pace        fast     every sysmon_period, while a worker that is awake has a timer due within 10 ms, or one is
-//   stuck
+//   pace        fast     every sysmon_period, while one is stuck, or has a timer due within 10 ms and is awake
 //               slow     a quarter of stall_after, while workers are awake; up to 10 ms once they all sleep
 //               asleep   all have slept for a while: until somebody finds work, or a temporary worker is to retire
 //
 // Invariants
 //   [SYSM-1] Who slows down says so, runs a heavy fence, and looks again. Who arms a timer that is due soon, or leaves
-//   its
-//            search, runs a light fence and then reads the pace. So one of the two sees the other (pace.hpp).
+//            its search, runs a light fence and then reads the pace. So one of the two sees the other (pace.hpp).
 //   [SYSM-2] Threads of temporary workers are started and joined here, and nowhere else while it runs.
 //   [SYSM-3] It never waits for a worker, but for locks that are held a few instructions and, at most a few ms, for the
 //            answer of a thread whose stack it wants.

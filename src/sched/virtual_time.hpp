@@ -6,9 +6,9 @@
 //   [VT-2] A node that was left armed by an earlier wait moves no clock: it is dropped, or goes to where its task waits
 //          now.
 //   [VT-3] It does not move while an external party is known: a request to the outside, an ExternalWait, another
-//   runtime
-//          that runs or will by itself, a thread that has used a primitive and neither waits in one for ever nor drives
-//          a runtime. These are looked at twice, before and after the runtime's own queues, and did nothing in between.
+//          runtime that runs or will by itself, a thread that has used a primitive and neither waits in one for ever
+//          nor drives a runtime. These are looked at twice, before and after the runtime's own queues, and did nothing
+//          in between.
 // Threads: now: any; arm: the task; forget: who ends it; step: whoever found the runtime quiet.
 // Rejected: the wheels of the workers (they round to 65 us, and know no order among them).
 #pragma once

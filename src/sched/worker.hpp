@@ -12,9 +12,8 @@
 //           before anything else happens there.
 //   [WKR-2] `assigned` is set by who switches to an idle virtual core, and taken by that core.
 //   [WKR-3] A worker ends by itself, on its own stack: it says DRAINING, runs a heavy fence, and moves what it has to
-//   the
-//           shared queue. Who pushes into an inbox looks at the state afterwards, behind a fence, and takes the inbox
-//           back if it is DRAINING or DEAD. So nothing stays behind.
+//           the shared queue. Who pushes into an inbox looks at the state afterwards, behind a fence, and takes the
+//           inbox back if it is DRAINING or DEAD. So nothing stays behind.
 //   [WKR-4] Pinned tasks live on the first `workers` places only. The others are temporary: they may end any time.
 // Threads: its own, but for what others may touch: deque, ready (steal), inbox, pinned, wheel (rescue), state, tick.
 // Relaxed: a size that only makes a waker choose another place.

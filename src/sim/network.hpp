@@ -6,11 +6,9 @@
 //
 // Invariants
 //   [NET-1] A connection is two ends; each holds what has arrived (`inbox`) and what it has sent (`under_way`). One
-//   plan
-//           at a time stands in the agenda per end, for the first segment under way.
+//           plan at a time stands in the agenda per end, for the first segment under way.
 //   [NET-2] An end whose descriptor is closed answers what still comes by a reset, as Linux does; one that is closed
-//   with
-//           unread bytes in it resets at once.
+//           with unread bytes in it resets at once.
 // Threads: the one that drives.
 #pragma once
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What: the stack and registers of one logical thread, on the runtime's own context switch. Its stack is no fiber
-// stack:
-//   to the code under test a logical thread is an OS thread, which may run fibers.
+//   stack: to the code under test a logical thread is an OS thread, which may run fibers.
 // Invariants:
 //   [COR-1] The C++ exception globals belong to the logical thread: a switch inside `catch` is harmless.
 // Threads: the one OS thread that explores.

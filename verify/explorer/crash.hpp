@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What: while one of these lives, a crash of the code under test (bad access, abort, overflow of a logical thread's
-// stack)
-//   is a failure of the scenario, with its schedule, instead of the end of the program. Crashes of anything else stay
-//   what they are. Not with AddressSanitizer, which has more to say about a bad access than we do.
+//   stack) is a failure of the scenario, with its schedule, instead of the end of the program. Crashes of anything else
+//   stay what they are. Not with AddressSanitizer, which has more to say about a bad access than we do.
 // Threads: the one OS thread that explores.
 
 #include <signal.h>

@@ -10,11 +10,10 @@
 //           (and an unfair run of the spinner alone is not explored: fairness is assumed).
 //   [EXE-3] A failed execution is abandoned where it stands: no thread is unwound, since noexcept code is under test.
 // Memory: values live in the real atomics, so memory is sequentially consistent, except that with delays a store may
-// stay
-//   in its thread's FIFO buffer until flushed (x86-TSO). Drained by read-modify-writes, seq_cst stores, seq_cst fences,
-//   locks, futex calls and thread start; light_fence() drains nothing and heavy_fence() drains every thread's buffer,
-//   as with membarrier. Vector clocks follow the memory orders as written and check Plain<T> against them. Stale loads
-//   (as on aarch64) have their place here: a load would choose among the stores not yet overwritten for it.
+//   stay in its thread's FIFO buffer until flushed (x86-TSO). Drained by read-modify-writes, seq_cst stores, seq_cst
+//   fences, locks, futex calls and thread start; light_fence() drains nothing and heavy_fence() drains every thread's
+//   buffer, as with membarrier. Vector clocks follow the memory orders as written and check Plain<T> against them.
+//   Stale loads (as on aarch64) have their place here: a load would choose among the stores not yet overwritten for it.
 // Threads: one execution at a time per process.
 
 #include <array>

@@ -8,8 +8,7 @@
 // Invariants:
 //   [EXP-1] Result::complete is true only if every schedule within the bounds was run.
 //   [EXP-2] Every failing schedule, and a sample of the passing ones, is run a second time; a difference in what
-//   happened
-//           is reported as "scenario is not deterministic" with the step.
+//           happened is reported as "scenario is not deterministic" with the step.
 
 #include <cstdint>
 #include <string>

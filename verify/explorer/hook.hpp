@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What: what the instrumented seam tells the explorer. An operation calls point(), which returns when this logical
-// thread
-//   is the one to go on, then acts, then calls done() with the values it saw and left.
+//   thread is the one to go on, then acts, then calls done() with the values it saw and left.
 // Invariants:
 //   [HOOK-1] Between the return of point() and the next point() no other logical thread runs.
 //   [HOOK-2] Nothing here is called unless exploring() is true: code outside an exploration does the real operation.

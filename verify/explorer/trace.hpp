@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What: what one execution did. An Action is a choice of the scheduler, an Event what came of it; a schedule is a list
-// of
-//   actions written in one line ("a3b1Ab~2": thread a three steps, b one, the oldest delayed store of a reaches memory,
-//   b two steps whose stores are delayed).
+//   of actions written in one line ("a3b1Ab~2": thread a three steps, b one, the oldest delayed store of a reaches
+//   memory, b two steps whose stores are delayed).
 
 #include <atomic>
 #include <cstdint>

@@ -2,8 +2,7 @@
 #pragma once
 // What: what a scenario writes: the threads of one execution, what is true at its end, the names of its objects.
 // Threads: a scenario's set-up and `finally` run alone, before the first and after the last step of the threads. The
-// set-up
-//   is not watched at all; it must end by itself.
+//   set-up is not watched at all; it must end by itself.
 
 #include <cstddef>
 #include <functional>

@@ -10,8 +10,7 @@
 //   [CLN-1] A fiber's list holds those whose frames its stack has, innermost first. The innermost is in force for the
 //           task or thread that began it, and not for one that runs in its place.
 //   [CLN-2] A fiber that is suspended in a cleanup shields nobody: its scopes are put aside before the switch, and
-//   taken
-//           up again in whichever task resumes it (above_aside makes that resume the slow one).
+//           taken up again in whichever task resumes it (above_aside makes that resume the slow one).
 // Threads: who runs the fiber [FIB-4]. Rejected: a count that is_unwinding() reads: a timeout or a nursery inside a
 // cleanup would not work, since nothing at all is raised while a stack unwinds, and its children would be born
 // cancelled.

@@ -29,8 +29,7 @@
 //           RMWs and keep the release sequence). A child that gets a ticket sees the joiner parking with it (release
 //           in wait and again, acquire in finish_one).
 //   [CNT-5] Only the joiner writes the low half. A ticket may stay there when the joiner has left, for the next round:
-//   no
-//           wake with it finds a wait.
+//           no wake with it finds a wait.
 // Threads: wait, again, none_left: the joiner. add, finish_one: anybody who holds a living child. count: any.
 // Rejected: a waiter bit here and the ticket beside it. Woken by a cancel while the last child runs, the joiner can
 // neither stay (the child's wake goes to the old ticket) nor leave (the child has yet to read the new one).

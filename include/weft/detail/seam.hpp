@@ -6,14 +6,14 @@
 //   exploration still runs the real operation there.
 // Invariants:
 //   [SEAM-1] Runtime code names std::atomic, std::mutex, std::thread, a clock or a syscall nowhere but here and in
-//   sys.hpp. [SEAM-2] A store before light_fence() in one thread and a store before heavy_fence() in another: at least
-//   one of the
-//            two sees the other's store in a load after its own fence.
+//            sys.hpp.
+//   [SEAM-2] A store before light_fence() in one thread and a store before heavy_fence() in another: at least one of
+//            the two sees the other's store in a load after its own fence.
 //   [SEAM-3] A SpinLock waiter spins a bounded time, then yields, then sleeps: a stopped holder costs no core.
 // Threads: everything here may be called from any thread.
 // Rejected: light_fence() as a compiler barrier from the start. membarrier may be missing or filtered by seccomp, and
-// it
-//   costs 15 us into a busy core; real fences are the default and enable_asymmetric_fences() asks for the other kind.
+//   it costs 15 us into a busy core; real fences are the default and enable_asymmetric_fences() asks for the other
+//   kind.
 // Relaxed: Guessed is a plain variable in everything but the data race; see there.
 
 #include <atomic>

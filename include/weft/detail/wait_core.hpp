@@ -14,11 +14,9 @@
 // Invariants
 //   [WAIT-3] Nothing is published when try_complete() runs, nor when wait_on() returns or throws.
 //   [WAIT-4] Done xor not: an operation that was claimed is done, even if a cancel or a deadline came at the same time;
-//   one
-//            that ends by cancel or deadline has moved nothing [N-022].
+//            one that ends by cancel or deadline has moved nothing [N-022].
 //   [WAIT-5] A fiber above that catches wait or await gets a WaitRequest first, once per wait, with nothing published;
-//   to
-//            resume it performs the wait, to resume it with an error raises that.
+//            to resume it performs the wait, to resume it with an error raises that.
 // Threads: any; a plain thread has a task, too, and sleeps on a futex.
 #pragma once
 
