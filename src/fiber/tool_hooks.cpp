@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "weft/detail/fiber_core.hpp"
+
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
 #define WEFT_VALGRIND 1
@@ -46,5 +48,25 @@ void describe_thread_stack([[maybe_unused]] ToolState& state) {
   state.tsan_fiber = __tsan_get_current_fiber();
 #endif
 }
+
+#if WEFT_ASAN
+namespace {
+
+// Says to be there for a moment, and then to leave for ever. Its own frame has no place in what goes.
+[[gnu::no_sanitize("address")]] void leave_for_ever(const ToolState& gone, const ToolState& here) noexcept {
+  void* mine = nullptr;
+  __sanitizer_start_switch_fiber(&mine, gone.bottom, gone.size);
+  __sanitizer_finish_switch_fiber(gone.fake_stack, nullptr, nullptr);
+  __sanitizer_start_switch_fiber(nullptr, here.bottom, here.size);
+  __sanitizer_finish_switch_fiber(mine, nullptr, nullptr);
+}
+
+}  // namespace
+
+void drop_fake_stack(ToolState& state) noexcept {
+  leave_for_ever(state, current_core()->tools);
+  state.fake_stack = nullptr;
+}
+#endif
 
 }  // namespace weft::inline v0::detail

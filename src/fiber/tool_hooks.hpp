@@ -36,7 +36,16 @@ inline void open_tool_state([[maybe_unused]] ToolState& state, [[maybe_unused]] 
 #endif
 }
 
+#if WEFT_ASAN
+// ASan frees what it keeps beside a stack at the last switch from it. This does so for a stack that was left to be gone
+// on with, and is not.
+void drop_fake_stack(ToolState& state) noexcept;
+#endif
+
 inline void close_tool_state([[maybe_unused]] ToolState& state) {
+#if WEFT_ASAN
+  if (state.fake_stack != nullptr) drop_fake_stack(state);
+#endif
 #if WEFT_TSAN
   __tsan_destroy_fiber(state.tsan_fiber);
 #endif

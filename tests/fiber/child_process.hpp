@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,12 @@ inline Outcome run_command(std::vector<std::string> command, const std::vector<s
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t child = fork();
+  if (child < 0) {
+    outcome.output = std::string("fork: ") + std::strerror(errno);
+    close(ends[0]);
+    close(ends[1]);
+    return outcome;
+  }
   if (child == 0) {
     dup2(ends[1], 1);
     dup2(ends[1], 2);
@@ -75,7 +83,7 @@ inline Outcome run_command(std::vector<std::string> command, const std::vector<s
     outcome.output.append(buffer, static_cast<std::size_t>(got));
   close(ends[0]);
   int status = 0;
-  waitpid(child, &status, 0);
+  if (waitpid(child, &status, 0) != child) return outcome;
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   return outcome;

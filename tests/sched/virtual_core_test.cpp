@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cfenv>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
 #include <utility>
@@ -221,4 +223,24 @@ TEST_CASE("virtual core: the next task on a stack finds no FP words of the one b
     }
   });
   CHECK(same > 0);
+}
+
+// AddressSanitizer has a second stack beside each, of megabytes.
+TEST_CASE("virtual core: what a memory tool keeps beside a stack goes with it [B5]") {
+  const auto mapped = [] {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * 4096;
+  };
+  const auto round = [] {
+    weft::run(workers(2), [] {
+      weft::with_nursery([](weft::Nursery& n) {
+        for (int i = 0; i < 8; ++i) n.start([] { weft::sleep(10us); });
+      });
+    });
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t before = mapped();
+  for (int i = 0; i < 100; ++i) round();
+  CHECK(mapped() < before + (std::size_t{256} << 20));
 }

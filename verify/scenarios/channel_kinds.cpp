@@ -2,6 +2,7 @@
 // Channels that drop, waits that run out of time, the receivers' end against requests to stop; and what is made of
 // channels: tasks in order, a pool. The last two repeat the few lines of weft/ordered_channel.hpp and weft/pool.hpp on
 // the real channel and select.
+#include <algorithm>
 #include <memory>
 
 #include "mutants.hpp"
@@ -64,13 +65,13 @@ void drops_old_closed(World& world) {
     for (int i = 1; i <= 2; ++i) (void)stage->send_over_oldest(i);
   });
   world.thread("closer", [stage] { (void)stage->close(1); });
-  world.thread("receiver", [stage] {
-    stage->recv_all(0);
-    for (std::size_t i = 1; i < stage->received.size(); ++i)
-      check(stage->received[i - 1] < stage->received[i], "out of order");
-    check(stage->sent.empty() || stage->received.back() == stage->sent.back(), "the newest was dropped");
+  world.thread("receiver", [stage] { stage->recv_all(0); });
+  world.finally([stage] {  // a sender says what it has sent after it was received
+    const auto& got = stage->received;
+    check(std::is_sorted(got.begin(), got.end()), "out of order");
+    check(stage->sent.empty() || (!got.empty() && got.back() == stage->sent.back()), "the newest was dropped");
+    stage->check_values(true);
   });
-  world.finally([stage] { stage->check_values(true); });
 }
 
 template <class Rules>

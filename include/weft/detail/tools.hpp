@@ -53,7 +53,7 @@ namespace weft::inline v0::detail {
 struct ToolState {
   const void* bottom = nullptr;  // lowest usable address of the stack
   std::size_t size = 0;
-  void* fake_stack = nullptr;  // ASan
+  void* fake_stack = nullptr;  // ASan's, of who has left with the intent to come back
   void* tsan_fiber = nullptr;
 };
 
@@ -69,7 +69,9 @@ struct ToolState {
 
 [[gnu::always_inline]] inline void tools_after_switch([[maybe_unused]] ToolState& self) {
 #if WEFT_ASAN
-  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+  void* const kept = self.fake_stack;
+  self.fake_stack = nullptr;
+  __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
 #endif
 }
 
