@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "doctest/doctest.h"
 #include "sched/universe.hpp"
@@ -22,6 +21,15 @@ using namespace weft_test;
 using Lock = std::unique_lock<weft::Mutex>;
 
 namespace {
+
+// In a task: until so many have counted themselves under the mutex and left it again, by the wait that follows. (One
+// who is parked may wait for the mutex still.)
+void until_all(weft::Mutex& mutex, const int& count, int all) {
+  until([&] {
+    const Lock lock(mutex);
+    return count == all;
+  });
+}
 
 TEST_CASE("cond_var: a queue between producers and consumers loses nothing, in every universe [W-015]") {
   in_each_universe([](const Universe& universe) {
@@ -60,29 +68,21 @@ TEST_CASE("cond_var: notify_all lets everybody go who waits at that moment [B12]
   in_each_universe([](const Universe&) {
     weft::Mutex mutex;
     weft::CondVar cond;
-    int round = 0;
+    int came = 0;
     int passed = 0;
     weft::with_nursery([&](weft::Nursery& n) {
-      std::vector<weft::Task<void>> tasks;
       for (int k = 0; k < 8; ++k)
-        tasks.push_back(n.spawn([&] {
+        n.start([&] {
           Lock lock(mutex);
+          ++came;
           cond.wait(lock);  // no predicate: one notification, one wait
           ++passed;
           cond.wait(lock);  // not by the same
           ++passed;
-        }));
-      for (auto& task : tasks) until_parked(task);
-      {
-        const Lock lock(mutex);
-        ++round;
-      }
+        });
+      until_all(mutex, came, 8);
       cond.notify_all();
-      until([&] {
-        const Lock lock(mutex);
-        return passed == 8;
-      });
-      for (auto& task : tasks) until_parked(task);
+      until_all(mutex, passed, 8);
       CHECK(passed == 8);
       cond.notify_all();
     });
@@ -124,20 +124,18 @@ TEST_CASE("cond_var: a notification and a cancel together lose no notification [
     for (int repeat = 0; repeat < 20; ++repeat) {
       weft::Mutex mutex;
       weft::CondVar cond;
+      int came = 0;
       std::atomic<int> notified{0};
       weft::with_nursery([&](weft::Nursery& n) {
-        auto first = n.spawn([&] {
+        const auto one = [&] {
           Lock lock(mutex);
+          ++came;
           cond.wait(lock);
           ++notified;
-        });
-        auto second = n.spawn([&] {
-          Lock lock(mutex);
-          cond.wait(lock);
-          ++notified;
-        });
-        until_parked(first);
-        until_parked(second);
+        };
+        auto first = n.spawn(one);
+        n.start(one);
+        until_all(mutex, came, 2);
         if (repeat % 2 == 0) {
           first.cancel();
           cond.notify_one();
