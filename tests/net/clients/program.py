@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 
@@ -63,6 +64,18 @@ class Program:
     def resident_kib(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1))
+
+    def heap_kib(self):
+        """What the program has of malloc, and what malloc has of the system. A debugger asks."""
+        with tempfile.NamedTemporaryFile("r", encoding="ascii") as report:
+            steps = [f'set $file = (void*)fopen("{report.name}", "w")', "call (int)malloc_info(0, $file)",
+                     "call (int)fclose($file)"]
+            subprocess.run(["gdb", "-p", str(self.process.pid), "-batch", *(word for step in steps for word in ("-ex", step))],
+                           check=True, capture_output=True)
+            total = report.read().rpartition("</heap>")[2]
+        held = int(re.search(r'<system type="current" size="(\d+)"/>', total).group(1))
+        free = sum(int(size) for size in re.findall(r'<total type="(?:fast|rest)" count="\d+" size="(\d+)"/>', total))
+        return (held - free) // 1024, held // 1024
 
     def __enter__(self):
         return self
