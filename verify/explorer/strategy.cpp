@@ -55,6 +55,10 @@ bool DfsStrategy::next(std::size_t steps) {
   return true;
 }
 
+namespace {
+constexpr std::size_t patience = 500;  // steps: executions that end have fewer, mostly
+}
+
 PctStrategy::PctStrategy(int depth, std::uint64_t seed, std::uint64_t runs, int delays)
     : depth_(depth), seed_(seed), runs_(runs), delays_(delays) {
   begin();
@@ -84,7 +88,10 @@ std::optional<Action> PctStrategy::choose(std::size_t step, std::span<const Opti
     return highest;
   };
   const Option* pick = best();
-  if (pick != nullptr && std::find(changes_.begin(), changes_.end(), step) != changes_.end()) {
+  const bool changes = std::find(changes_.begin(), changes_.end(), step) != changes_.end();
+  // Who looks again and again for what somebody below it has to do would do so for ever.
+  const bool too_long = step % patience == patience - 1;
+  if (pick != nullptr && (changes || too_long)) {
     priority_[pick->action.thread] = lowest_--;
     pick = best();
   }
