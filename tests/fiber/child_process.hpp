@@ -69,12 +69,7 @@ inline Outcome run_command(std::vector<std::string> command, const std::vector<s
       const std::size_t at = entry.find('=');
       setenv(entry.substr(0, at).c_str(), entry.substr(at + 1).c_str(), 1);
     }
-    // Only a bare name is looked for. A file that is no program (yet: its linker is at work) must fail: execvp would
-    // give it to a shell, which finds nothing to do in it and ends with 0.
-    if (command[0].find('/') == std::string::npos)
-      execvp(argv[0], argv.data());
-    else
-      execv(argv[0], argv.data());
+    execvp(argv[0], argv.data());
     _exit(127);
   }
   close(ends[1]);

@@ -69,6 +69,7 @@ class Random {
 
 // Probabilistic concurrency testing: random priorities, depth - 1 random points at which the running thread falls to
 // the lowest. Finds a bug of depth d among n threads and k steps with probability at least 1 / (n * k^(d-1)) per run.
+// In a long execution the running one falls again and again: threads may wait for each other by looking.
 class PctStrategy : public Strategy {
  public:
   PctStrategy(int depth, std::uint64_t seed, std::uint64_t runs, int delays);
